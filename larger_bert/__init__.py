@@ -1,0 +1,22 @@
+"""Larger-BERT: the same model at twice the depth and width, with dropout and a vocabulary of 50,000.
+
+It has 49,137,488 parameters with its untied head; where about 40 million are quoted for it, one of its
+two vocabulary matrices has been left out in part.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from mini_bert import MiniBERT, ModelConfig, load_preset
+
+LARGER_BERT_CONFIG = load_preset("larger")
+
+__all__ = ["LARGER_BERT_CONFIG", "LargerBERT"]
+
+
+class LargerBERT(MiniBERT):
+    """MiniBERT with the larger preset as its default."""
+
+    def __init__(self, config: ModelConfig = LARGER_BERT_CONFIG, *, dtype: npt.DTypeLike = np.float32,
+                 seed: int | None = 0):
+        super().__init__(config, dtype=dtype, seed=seed)

@@ -1,0 +1,5 @@
+"""`python -m mini_bert` is `mini-bert`."""
+
+from .cli import main
+
+main()

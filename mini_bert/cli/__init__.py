@@ -1,0 +1,23 @@
+"""The `mini-bert` command."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; a refused input is one sentence on standard error and exit code 2."""
+    try:
+        from .app import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(f"The command line needs {error.name}: pip install mini-bert, or pip install {error.name}.")
+    from ..errors import MiniBertError
+
+    try:
+        app()
+    except MiniBertError as error:
+        print(f"mini-bert: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:           # the reader of our output has gone, as `head` does
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,30 @@
+"""The verbs, each from its own file."""
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .config import config_command
+from .gradcheck import gradcheck_command
+from .presets import presets_command
+from .selftest import selftest_command
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  context_settings={"help_option_names": ["-h", "--help"]})
+app.command("selftest")(selftest_command)
+app.command("gradcheck")(gradcheck_command)
+app.command("config")(config_command)
+app.command("presets")(presets_command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mini-bert {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def mini_bert(version: Annotated[bool, typer.Option(
+        "--version", help="Print the version.", callback=_show_version, is_eager=True)] = False) -> None:
+    """BERT in pure NumPy: every formula, every gradient, on a laptop's CPU."""

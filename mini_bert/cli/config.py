@@ -1,0 +1,49 @@
+"""mini-bert config: what a configuration means in numbers."""
+
+from math import prod
+from typing import Annotated
+
+import typer
+
+from ..configs import load_config
+from ..core.assembly import parameter_specs
+from ..core.memory import training_memory
+from .output import JsonOption, Output, QuietOption, SeedOption, table
+
+Name = Annotated[str, typer.Argument(metavar="[PRESET|FILE]", help="A preset's name or a YAML file.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a training step.")]
+
+
+def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption = 0,
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Show a configuration: its sizes, where each parameter is, and the memory that training needs.
+
+    Example: mini-bert config larger --batch-size 8
+    """
+    config = load_config(name)
+    specs = parameter_specs(config)
+    total = sum(prod(spec.shape) for spec in specs)
+
+    settings = table("setting", "value", right=("value",), title=f"[bold]{name}[/bold]")
+    for key, value in config.to_dict().items():
+        settings.add_row(key, str(value))
+
+    where = table("parameter", "shape", "numbers", "share", right=("shape", "numbers", "share"))
+    parameters = []
+    for spec in specs:
+        size = prod(spec.shape)
+        where.add_row(spec.name, " x ".join(map(str, spec.shape)), f"{size:,}", f"{size / total:.1%}")
+        parameters.append({"name": spec.name, "shape": spec.shape, "numbers": size})
+    where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
+
+    memory = training_memory(config, batch_size)
+    bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
+                        "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
+    budget = table(f"training at batch {batch_size}", "MB", right=("MB",))
+    for purpose, size in bytes_by_purpose.items():
+        budget.add_row(purpose, f"{size / 1e6:,.1f}")
+
+    Output(as_json, quiet).result(
+        {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
+         "batch_size": batch_size, "training_bytes": bytes_by_purpose},
+        settings, "", where, "", budget)

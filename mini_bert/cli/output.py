@@ -1,0 +1,51 @@
+"""What every command shares: its common options, and where its output goes.
+
+With --json one object goes to standard output and everything else to standard error; with --quiet only
+the result is printed.
+"""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
+
+
+class Output:
+    """The console of one command."""
+
+    def __init__(self, as_json: bool, quiet: bool):
+        self.as_json, self.quiet = as_json, quiet
+        self.console = Console(highlight=False, stderr=as_json)
+
+    def say(self, *what: Any) -> None:
+        """Something for a person to read on the way; not with --json or --quiet."""
+        if not (self.quiet or self.as_json):
+            self.console.print(*what)
+
+    def result(self, data: dict[str, Any], *shown: Any) -> None:
+        """The result: the data as JSON, or what a person is shown instead."""
+        if self.as_json:
+            json.dump(data, sys.stdout, indent=2)
+            print()
+        else:
+            for item in shown:
+                self.console.print(item)
+
+
+def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
+    """A table with these columns, those in `right` aligned to the right."""
+    made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def verdict(passed: bool) -> str:
+    return "[green]ok[/green]" if passed else "[bold red]FAILED[/bold red]"

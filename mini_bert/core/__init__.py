@@ -1,0 +1,1 @@
+"""The mathematics: every formula of BERT and its gradient, in NumPy."""

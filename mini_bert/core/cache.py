@@ -1,0 +1,46 @@
+"""What a forward pass remembers, for the backward pass and for the reader."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, BoolArray
+from .selection import Selection
+
+
+@dataclass(eq=False)
+class Cache(Mapping[str, Array]):
+    """The activations of one pass by name: `cache["attention_weights_0"]`, `list(cache)`.
+
+    The parts hold what each component's backward needs. Their arrays are listed under the component's
+    name for them and the layer's number; keys that begin with an underscore are the operations' own.
+    """
+
+    select: Selection
+    key_mask: BoolArray | None
+    embeddings: dict[str, Any]
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    final_ln: Any = None
+    top: dict[str, Any] = field(default_factory=dict)       # final hidden rows, logits
+    head: Any = None
+
+    def _named(self) -> Iterator[tuple[str, Array]]:
+        parts = [("", self.embeddings), *((f"_{i}", layer) for i, layer in enumerate(self.layers)), ("", self.top)]
+        for suffix, part in parts:
+            for name, value in part.items():
+                if isinstance(value, np.ndarray) and not name.startswith("_"):
+                    yield name + suffix, value
+
+    def __getitem__(self, name: str) -> Array:
+        for known, value in self._named():
+            if known == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._named())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._named())

@@ -1,0 +1,114 @@
+"""ModelConfig: the sizes of a model and the words that fill its slots.
+
+The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked up in core/slots.py
+and are compared nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import ConfigError
+
+PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    # sizes
+    num_layers: int = 3                   # L
+    num_heads: int = 4                    # A
+    hidden_size: int = 192                # H
+    intermediate_size: int = 768          # I
+    vocab_size: int = 8192                # V
+    max_seq_length: int = 64              # T
+    token_types: int = 0                  # segments to tell apart, as BERT's sentences A and B; 0 for none
+    # slots
+    position_embeddings: str = "learned"
+    embedding_layernorm: bool = False
+    attention_bias: bool = False
+    block: str = "post_ln"
+    activation: str = "relu"
+    final_layernorm: bool = True
+    mlm_head: str = "plain"
+    pooler: str = "none"
+    # numbers
+    dropout: float = 0.0                  # of embeddings and of each sub-layer's output
+    attention_dropout: float = 0.0        # of attention weights
+    layernorm_eps: float = 1e-5
+    init_std: float = 0.02
+    scale_residual_init: bool = False     # W_O and W2 at init_std / sqrt(2 L)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = _coerce(field.name, getattr(self, field.name), type(field.default))
+            object.__setattr__(self, field.name, value)
+        for name in ("num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size",
+                     "max_seq_length"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.num_layers > 1000:
+            raise ConfigError(f"num_layers must be at most 1000, not {self.num_layers}.")
+        if self.token_types < 0:
+            raise ConfigError(f"token_types must be 0 (none) or more, not {self.token_types}.")
+        if self.hidden_size % self.num_heads:
+            raise ConfigError(f"num_heads={self.num_heads} does not divide hidden_size={self.hidden_size}: "
+                              f"each head takes hidden_size / num_heads features; "
+                              f"try num_heads={_nearest_divisor(self.hidden_size, self.num_heads)}.")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be in [0, 1), not {getattr(self, name)}.")
+        for name in ("layernorm_eps", "init_std"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(f"{name} must be a positive number, not {getattr(self, name)}.")
+
+    @property
+    def head_size(self) -> int:           # d_k
+        return self.hidden_size // self.num_heads
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], source: str = "The model config") -> "ModelConfig":
+        """A config from a mapping; an unknown key is an error that names the nearest valid one."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{source} must be a mapping of names to values, not {type(values).__name__}.")
+        known = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in known:
+                near = get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
+                raise ConfigError(f"{source} has an unknown key {key!r}; the nearest valid key is {near!r}.")
+        try:
+            return cls(**values)
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _coerce(name: str, value: Any, kind: type) -> Any:
+    """`value` as `kind`. YAML reads 1e-4 as a string, so a string that spells a number is one."""
+    if kind is bool:
+        words = {"true": True, "false": False}
+        accepted = words.get(value.lower()) if isinstance(value, str) else value
+        if not isinstance(accepted, bool):
+            raise ConfigError(f"{name} must be true or false, not {value!r}.")
+        return accepted
+    if kind is str:
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} must be a word, not {value!r}.")
+        return value
+    what = "a whole number" if kind is int else "a number"
+    if isinstance(value, bool):
+        raise ConfigError(f"{name} must be {what}, not {value!r}.")
+    try:
+        number = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"{name} must be {what}, not {value!r}.") from None
+    if kind is int and not isinstance(value, str) and number != value:
+        raise ConfigError(f"{name} must be {what}, not {value!r}.")
+    return number
+
+
+def _nearest_divisor(n: int, wish: int) -> int:
+    return min((d for d in range(1, n + 1) if n % d == 0), key=lambda d: abs(d - wish))

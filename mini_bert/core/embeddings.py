@@ -1,0 +1,101 @@
+"""The input of the first layer: token + position + token-type embeddings, normalised if so configured.
+
+    x_bt = token_embeddings[ids_bt] + position_embeddings[t] + token_type_embeddings[types_bt]
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from .arrays import Array, IntArray
+from .config import ModelConfig
+from .layers import LayerNorm
+from .ops.dropout import dropout_backward, dropout_forward
+from .ops.embedding import embedding_backward, embedding_forward
+from .params import Parameters, ParamSpec
+
+
+class Positions(Protocol):
+    """A way to tell the model where a token stands. `x` is (B, T, H) and is changed in place."""
+
+    def layout(self) -> Iterator[ParamSpec]: ...
+    def forward(self, params: Parameters, x: Array) -> None: ...
+    def backward(self, dx: Array, grads: Parameters) -> None: ...
+
+
+class LearnedPositions:
+    """One learned vector for each position, added to every sequence."""
+
+    def __init__(self, config: ModelConfig):
+        self.spec = ParamSpec("position_embeddings", (config.max_seq_length, config.hidden_size), config.init_std)
+
+    def layout(self) -> Iterator[ParamSpec]:
+        yield self.spec
+
+    def forward(self, params: Parameters, x: Array) -> None:
+        x += params[self.spec.name][: x.shape[1]]
+
+    def backward(self, dx: Array, grads: Parameters) -> None:
+        grads[self.spec.name][: dx.shape[1]] += dx.sum(axis=0)     # all sequences got the same vectors
+
+
+class NoPositions:
+    """Nothing added: the model sees a bag of tokens, unless its attention knows positions."""
+
+    def __init__(self, config: ModelConfig):
+        pass
+
+    def layout(self) -> Iterator[ParamSpec]:
+        return iter(())
+
+    def forward(self, params: Parameters, x: Array) -> None:
+        pass
+
+    def backward(self, dx: Array, grads: Parameters) -> None:
+        pass
+
+
+class Embeddings:
+    def __init__(self, config: ModelConfig, positions: Positions):
+        H, std = config.hidden_size, config.init_std
+        self.positions, self.rate = positions, config.dropout
+        self.tokens = ParamSpec("token_embeddings", (config.vocab_size, H), std)
+        self.types = ParamSpec("token_type_embeddings", (config.token_types, H), std) \
+            if config.token_types else None
+        self.ln = LayerNorm("embedding_ln", H, config.layernorm_eps) if config.embedding_layernorm else None
+
+    def layout(self) -> Iterator[ParamSpec]:
+        yield self.tokens
+        yield from self.positions.layout()
+        if self.types is not None:
+            yield self.types
+        if self.ln is not None:
+            yield from self.ln.layout()
+
+    def forward(self, params: Parameters, ids: IntArray, types: IntArray | None,
+                rng: np.random.Generator | None) -> tuple[Array, dict[str, Any]]:
+        """ids (B, T), types (B, T), all zeros if None -> x (B*T, H)."""
+        x, lookup = embedding_forward(params[self.tokens.name], ids.reshape(-1))         # (B*T, H)
+        self.positions.forward(params, x.reshape(*ids.shape, -1))
+        type_lookup = ln = None
+        if self.types is not None:
+            flat_types = np.zeros(ids.size, np.intp) if types is None else types.reshape(-1)
+            typed, type_lookup = embedding_forward(params[self.types.name], flat_types)
+            x += typed
+        if self.ln is not None:
+            x, ln = self.ln.forward(params, x)
+        x, drop = dropout_forward(x, self.rate, rng)
+        return x, {"embeddings": x, "_ops": (ids.shape, lookup, type_lookup, ln, drop)}
+
+    def backward(self, dx: Array, cache: dict[str, Any], grads: Parameters) -> None:
+        """dx (B*T, H). There is no input to send a gradient to: ids are not numbers."""
+        shape, lookup, type_lookup, ln, drop = cache["_ops"]
+        dx = dropout_backward(dx, drop)
+        if self.ln is not None:
+            dx = self.ln.backward(dx, ln, grads)
+        # x = tokens + positions + types: each term gets the whole gradient
+        if self.types is not None:
+            embedding_backward(dx, type_lookup, grads[self.types.name])
+        self.positions.backward(dx.reshape(*shape, -1), grads)
+        embedding_backward(dx, lookup, grads[self.tokens.name])

@@ -1,0 +1,42 @@
+"""The feed-forward network of a layer: FFN(x) = act(x W1 + b1) W2 + b2, row by row."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .arrays import Array
+from .config import ModelConfig
+from .layers import Linear
+from .params import Parameters, ParamSpec
+
+
+class Activation(NamedTuple):
+    """An element-wise operation and its backward."""
+
+    forward: Callable[[Array], tuple[Array, Any]]
+    backward: Callable[[Array, Any], Array]
+
+
+class FeedForward:
+    def __init__(self, config: ModelConfig, layer: int, activation: Activation, residual_std: float):
+        H, I = config.hidden_size, config.intermediate_size
+        self.activation = activation
+        self.expand = Linear(f"W1_{layer}", f"b1_{layer}", H, I, config.init_std)
+        self.contract = Linear(f"W2_{layer}", f"b2_{layer}", I, H, residual_std)
+
+    def layout(self) -> Iterator[ParamSpec]:
+        yield from self.expand.layout()
+        yield from self.contract.layout()
+
+    def forward(self, params: Parameters, x: Array) -> tuple[Array, dict[str, Any]]:
+        """x (N, H) -> y (N, H)."""
+        hidden, expand = self.expand.forward(params, x)                          # (N, I)
+        activated, activation = self.activation.forward(hidden)
+        y, contract = self.contract.forward(params, activated)                   # (N, H)
+        return y, {"ffn_activation": activated, "_ops": (expand, activation, contract)}
+
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters) -> Array:
+        """dy (N, H) -> dx (N, H)."""
+        expand, activation, contract = cache["_ops"]
+        dactivated = self.contract.backward(dy, contract, grads)     # y = activated W2 + b2
+        dhidden = self.activation.backward(dactivated, activation)   # activated = act(hidden)
+        return self.expand.backward(dhidden, expand, grads)          # hidden = x W1 + b1

@@ -1,0 +1,89 @@
+"""From a loss to the gradient of every parameter.
+
+The loss of a batch is (sum, count) over its masked positions. Gradients are those of the sum: batches
+add up, and one division by the total count at the end gives the gradient of the mean, whatever the
+counts of the parts were.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .arrays import Array, BoolArray, IntArray
+from .cache import Cache
+from .inputs import check_ids, check_mask
+from .model import DropoutKey, MiniBERT
+from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from .params import Parameters
+
+
+def mlm_cross_entropy(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[float, int]:
+    """The summed cross-entropy at the masked positions, and their number.
+
+    logits (B, T, V), target_ids (B, T) with the true ids at masked positions, mask_positions (B, T).
+    """
+    flat, targets, selected = _rows(logits, target_ids, mask_positions)
+    loss, _ = cross_entropy_forward(flat, targets, selected)
+    return loss, int(selected.sum())
+
+
+class MiniBERTGradients:
+    """A model's gradients: `gradients["W_Q_0"]` is a view of one flat buffer, like the parameter."""
+
+    def __init__(self, model: MiniBERT):
+        self.model = model
+        self.gradients: Parameters = model.params.zeros_like()
+
+    def zero_gradients(self) -> None:
+        self.gradients.flat.fill(0)
+
+    def backward_from_logits(self, dlogits: Array, cache: Cache) -> None:
+        """Add the gradients that follow from d loss / d logits."""
+        self.model.backward(dlogits, cache, self.gradients)
+
+    def backward_from_hidden(self, dhidden: Array, cache: Cache) -> None:
+        """Add the gradients that follow from d loss / d hidden, for losses on `encode`'s output."""
+        self.model.encode_backward(dhidden, cache, self.gradients)
+
+    def compute_mlm_loss_and_gradients(self, logits: Array, target_ids: IntArray,
+                                       mask_positions: BoolArray) -> tuple[float, Array]:
+        """The mean loss over the masked positions of logits (B, T, V), and its gradient dlogits."""
+        flat, targets, selected = _rows(logits, target_ids, mask_positions)
+        count = int(selected.sum())
+        if count == 0:
+            raise InputError("mask_positions selects nothing, so there is no loss.")
+        loss, cache = cross_entropy_forward(flat, targets, selected)
+        return loss / count, cross_entropy_backward(1 / count, cache).reshape(np.shape(logits))
+
+    def accumulate_mlm(self, input_ids: IntArray, target_ids: IntArray, mask_positions: BoolArray,
+                       attention_mask: npt.ArrayLike | None = None, *, token_types: IntArray | None = None,
+                       dropout_key: DropoutKey | None = None) -> tuple[float, int]:
+        """Forward, loss and backward of one batch, computing only what the loss reads.
+
+        Adds the gradient of the summed loss and returns (sum, count); divide the gradients by the total
+        count after the last batch.
+        """
+        selected = check_mask(mask_positions, np.shape(input_ids), "mask_positions")
+        targets = _check_targets(target_ids, selected, self.model.config.vocab_size)
+        logits, cache = self.model.forward(input_ids, attention_mask, token_types=token_types,
+                                           positions=selected, dropout_key=dropout_key)
+        loss, loss_cache = cross_entropy_forward(logits, targets[selected])
+        self.model.backward(cross_entropy_backward(1.0, loss_cache), cache, self.gradients)
+        return loss, len(logits)
+
+
+def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[Array, IntArray, BoolArray]:
+    """logits (N, V), targets (N,) and selected (N,), checked against each other."""
+    if logits.ndim != 3:
+        raise InputError(f"logits must have the shape (batch, tokens, vocabulary), not {logits.shape}.")
+    V = logits.shape[2]
+    selected = check_mask(mask_positions, logits.shape[:2], "mask_positions")
+    targets = _check_targets(target_ids, selected, V)
+    return logits.reshape(-1, V), targets.reshape(-1), selected.reshape(-1)
+
+
+def _check_targets(target_ids: IntArray, selected: BoolArray, V: int) -> IntArray:
+    """The true ids at selected positions; what stands elsewhere, -100 for instance, is never read."""
+    if np.shape(target_ids) != selected.shape:
+        raise InputError(f"target_ids has the shape {np.shape(target_ids)}, but mask_positions {selected.shape}.")
+    return check_ids(np.where(selected, target_ids, 0), V, "target_ids", "the vocabulary")

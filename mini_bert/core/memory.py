@@ -1,0 +1,67 @@
+"""The memory of a training step: predicting it, and taking the same pages again.
+
+The prediction counts the arrays that live at the peak, early in the backward: the parameters, their
+gradients, the optimiser's two moments, the activations in the cache, and one layer's gradients on the
+way. It is good to about a tenth; the interpreter and the libraries, some 40 MB, come on top.
+"""
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from math import prod
+
+from .assembly import parameter_specs
+from .config import ModelConfig
+
+MASKED_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class TrainingMemory:
+    """Bytes by purpose."""
+
+    parameters: int
+    gradients: int
+    optimiser: int
+    activations: int
+
+    @property
+    def total(self) -> int:
+        return self.parameters + self.gradients + self.optimiser + self.activations
+
+
+def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4) -> TrainingMemory:
+    """Of one MLM step with full sequences, 15 % of the tokens masked, and AdamW."""
+    numbers = sum(prod(spec.shape) for spec in parameter_specs(config)) * itemsize
+    L, A, H, I = config.num_layers, config.num_heads, config.hidden_size, config.intermediate_size
+    T, V = config.max_seq_length, config.vocab_size
+    tokens = batch_size * T
+    masked = max(1, round(MASKED_SHARE * tokens))
+    # kept for the backward. A token that is only a key keeps K, V and the layer's input; one that is
+    # computed to the end keeps Q, the context, two rows for each LayerNorm and the feed-forward's width
+    as_key, to_the_end = 3 * H, 6 * H + I + 2 * A * T
+    if config.dropout:
+        to_the_end += H                                   # two masks, a byte an element, and their copies
+    if config.attention_dropout:
+        to_the_end += A * T * 5 // 4
+    kept = (tokens * (H + L * as_key) + (tokens * (L - 1) + masked) * to_the_end
+            + masked * (3 * H + 3 * V))                   # final LN; logits, their exponentials, dlogits
+    passing = max(tokens * (5 * H + 2 * I), H * V)        # gradients inside one layer, or of the head
+    activations = kept + passing
+    return TrainingMemory(numbers, numbers, 2 * numbers, activations * itemsize)
+
+
+def keep_freed_memory() -> bool:
+    """Ask the C library to keep what is freed for the next allocation. Returns whether it agreed.
+
+    A training step allocates the same large arrays as the step before it. By default glibc hands them
+    back to the system when they are freed, and taking fresh pages costs a fault every 4 KiB: about a
+    tenth of a step. This holds for the whole process; other C libraries than glibc are left alone.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    mmap_threshold, trim_threshold, largest = -3, -1, 2**31 - 1      # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+    return bool(mallopt(mmap_threshold, largest) and mallopt(trim_threshold, largest))

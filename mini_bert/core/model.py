@@ -1,0 +1,181 @@
+"""MiniBERT: embeddings, L layers, a final LayerNorm and the MLM head, assembled from a config.
+
+    ids -> x_0 -> layer 0 -> ... -> layer L-1 -> LN -> head -> logits
+
+Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
+"""
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ConfigError, InputError
+from ..randomness import generator
+from .arrays import Array, BoolArray, IntArray
+from .assembly import Assembly
+from .block import DropoutSource
+from .cache import Cache
+from .config import ModelConfig
+from .inputs import check_batch, check_hidden
+from .params import Parameters
+from .selection import Selection
+from .storage import read_model, write_model
+
+DropoutKey = tuple[str | int, ...]
+
+
+class MiniBERT:
+    """BERT for masked language modelling, Mini-BERT by default.
+
+    `seed` draws the initial parameters; None leaves them zero, for a caller that will fill them.
+    """
+
+    def __init__(self, config: ModelConfig | None = None, *, dtype: npt.DTypeLike = np.float32,
+                 seed: int | None = 0):
+        self.config = config = ModelConfig() if config is None else config
+        if not isinstance(config, ModelConfig):
+            raise ConfigError(f"A model is built from a ModelConfig, not from {type(config).__name__}; "
+                              "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ConfigError(f"dtype must be float32 or float64, not {self.dtype}.")
+        self.training = False
+        self.parts = Assembly(config)
+        self.params = Parameters(self.parts.layout(), self.dtype)
+        if seed is not None:
+            self.params.initialise(seed)
+
+    # ---------------------------------------------------------------- hidden states
+
+    def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
+               token_types: IntArray | None = None, positions: BoolArray | None = None,
+               dropout_key: DropoutKey | None = None) -> tuple[Array, Cache]:
+        """Hidden states of the last layer, after the final LayerNorm.
+
+        input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With
+        `positions` (B, T), True where the hidden state is wanted, only those rows are computed in the
+        last layer, and the result is (M, H) in reading order. In training mode a model with dropout
+        needs `dropout_key`, such as (seed, step): the same key drops the same elements.
+        """
+        ids, key_mask, types, positions = check_batch(
+            self.config, input_ids, attention_mask, token_types, positions)
+        B, T = ids.shape
+        rng = self._dropout(dropout_key, "input")("embeddings")
+        x, embeddings = self.parts.embed.forward(self.params, ids, types, rng)
+        everything, wanted = Selection(B, T), Selection(B, T, positions)
+        cache = Cache(wanted, key_mask, embeddings)
+        for i, layer in enumerate(self.parts.layers):
+            select = wanted if i == len(self.parts.layers) - 1 else everything
+            x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i))
+            cache.layers.append(remembered)
+        if self.parts.final_ln is not None:
+            x, cache.final_ln = self.parts.final_ln.forward(self.params, x)
+        cache.top["final_hidden"] = x
+        return (x.reshape(B, T, -1) if positions is None else x), cache
+
+    def encode_backward(self, dhidden: Array, cache: Cache, grads: Parameters) -> None:
+        """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`."""
+        dx = check_hidden(dhidden, (cache.select.M, self.config.hidden_size), self.dtype, "dhidden")
+        if self.parts.final_ln is not None:
+            dx = self.parts.final_ln.backward(dx, cache.final_ln, grads)
+        everything = Selection(cache.select.B, cache.select.T)
+        for layer, remembered in zip(reversed(self.parts.layers), reversed(cache.layers), strict=True):
+            select = cache.select if remembered is cache.layers[-1] else everything
+            dx = layer.backward(dx, remembered, grads, select)
+        self.parts.embed.backward(dx, cache.embeddings, grads)
+
+    # ---------------------------------------------------------------- word scores
+
+    def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
+                token_types: IntArray | None = None, positions: BoolArray | None = None,
+                dropout_key: DropoutKey | None = None) -> tuple[Array, Cache]:
+        """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
+        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types,
+                                    positions=positions, dropout_key=dropout_key)
+        logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size))
+        cache.top["logits"] = logits
+        return logits.reshape(*hidden.shape[:-1], -1), cache
+
+    def backward(self, dlogits: Array, cache: Cache, grads: Parameters) -> None:
+        """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
+        flat = check_hidden(dlogits, (cache.select.M, self.config.vocab_size), self.dtype, "dlogits")
+        dhidden = self.parts.head.backward(flat, cache.head, grads)
+        self.encode_backward(dhidden, cache, grads)
+
+    # ---------------------------------------------------------------- sequence summaries
+
+    def pool(self, hidden: Array) -> tuple[Array, Any]:
+        """One vector (B, H) a sequence, from hidden states (B, T, H), if the model has a pooler."""
+        return self.parts.pooler.forward(self.params, np.ascontiguousarray(hidden[:, 0]))
+
+    def pool_backward(self, dpooled: Array, cache: Any, grads: Parameters, T: int) -> Array:
+        """dpooled (B, H) -> dhidden (B, T, H), which is zero behind the first token."""
+        dhidden = np.zeros((len(dpooled), T, self.config.hidden_size), self.dtype)
+        dhidden[:, 0] = self.parts.pooler.backward(dpooled, cache, grads)
+        return dhidden
+
+    # ---------------------------------------------------------------- one part at a time
+
+    def _multi_head_attention(self, x: Array, layer: int = 0,
+                              attention_mask: npt.ArrayLike | None = None) -> tuple[Array, dict[str, Any]]:
+        """The attention of one layer alone, on x (B, T, H): its output, and Q, K, V, scores and so on."""
+        B, T, H = np.shape(x)
+        rows = check_hidden(x, (B * T, self.config.hidden_size), self.dtype, "x")
+        key_mask = check_batch(self.config, np.zeros((B, T), np.intp), attention_mask, None, None)[1]
+        y, cache = self.parts.layers[layer].attention.forward(self.params, rows, Selection(B, T), key_mask, None)
+        return y.reshape(B, T, H), cache
+
+    # ---------------------------------------------------------------- about the model
+
+    @property
+    def token_embeddings(self) -> Array:
+        return self.params["token_embeddings"]
+
+    @property
+    def position_embeddings(self) -> Array:
+        return self.params["position_embeddings"]
+
+    def get_parameter_count(self) -> int:
+        """Distinct numbers: what is tied counts once."""
+        return self.params.flat.size
+
+    def set_training(self, training: bool) -> None:
+        """Training mode turns on dropout; a new or loaded model is not in it."""
+        self.training = bool(training)
+
+    def _dropout(self, key: DropoutKey | None, layer: str | int) -> DropoutSource:
+        active = self.training and (self.config.dropout > 0 or self.config.attention_dropout > 0)
+        if active and key is None:
+            raise InputError("This model is in training mode and has dropout: pass dropout_key=(seed, step), "
+                             "which says what to drop, or call set_training(False).")
+        return lambda place: generator(0, "dropout", *key, layer, place) if active and key is not None else None
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, directory: str | PathLike[str]) -> None:
+        """Write config.json and model.safetensors; BERT's layout as Hugging Face names it."""
+        write_model(self.config, self.params, directory)
+
+    @classmethod
+    def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:
+        """The model in a directory that `save` wrote, or in Hugging Face's BERT layout."""
+        config, tensors = read_model(directory)
+        model = cls(config, dtype=dtype, seed=None)
+        model._fill(tensors)
+        return model
+
+    def load_checkpoint(self, directory: str | PathLike[str]) -> None:
+        """Replace the numbers of this model by those in `directory`; the configs must agree."""
+        config, tensors = read_model(directory)
+        if config != self.config:
+            changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
+                       for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
+            raise ConfigError(f"The checkpoint {directory} is of another model: {', '.join(changed)}.")
+        self._fill(tensors)
+
+    def _fill(self, tensors: dict[str, Array]) -> None:
+        for name in self.params:
+            self.params[name][...] = tensors[name]
+

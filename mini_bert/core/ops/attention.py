@@ -1,0 +1,74 @@
+"""Scaled dot-product attention, for every sequence and head at once.
+
+    S = Q K^T / sqrt(d_k)      S = -inf at keys that are padding      P = softmax(S)      C = drop(P) V
+
+    dV = drop(P)^T dC      dP = drop'(dC V^T)      dS = softmax'(dP)
+    dQ = dS K / sqrt(d_k)  dK = dS^T Q / sqrt(d_k)
+
+A hidden key has P = 0 exactly, hence dS = 0: nothing flows into padding. There may be fewer
+queries than keys. Derivation: docs/math/attention.md
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, BoolArray
+from ..gradcheck import Check
+from .dropout import DropoutCache, dropout_backward, dropout_forward
+from .softmax import softmax_backward, softmax_forward
+
+
+class AttentionCache(NamedTuple):
+    Q: Array
+    K: Array
+    V: Array
+    scores: Array
+    weights: Array            # P, before dropout
+    dropped: Array            # P after dropout, the weights that V really got
+    dropout: DropoutCache
+
+
+def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
+    """An empty (B, A, T, d_k) whose memory is (B, T, A, d_k): joining the heads is then free."""
+    return np.empty((B, T, A, d_k), like.dtype).transpose(0, 2, 1, 3)
+
+
+def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
+                      rng: np.random.Generator | None = None) -> tuple[Array, AttentionCache]:
+    """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q."""
+    B, A, Tq, d_k = Q.shape
+    scores = Q @ K.transpose(0, 1, 3, 2)                       # (B, A, Tq, T)
+    scores *= 1 / sqrt(d_k)
+    if key_mask is not None:
+        scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
+    weights, _ = softmax_forward(scores)
+    dropped, dropout = dropout_forward(weights, rate, rng)
+    context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
+    return context, AttentionCache(Q, K, V, scores, weights, dropped, dropout)
+
+
+def attention_backward(dcontext: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
+    """dcontext (B, A, Tq, d_k) -> dQ, dK, dV."""
+    Q, K, V, _, weights, dropped, dropout = cache
+    (B, A, Tq, d_k), T = Q.shape, K.shape[2]
+    # context = dropped V
+    dV = np.matmul(dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
+    ddropped = dcontext @ V.transpose(0, 1, 3, 2)
+    # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
+    dscores = softmax_backward(dropout_backward(ddropped, dropout), weights)
+    # scores = Q K^T / sqrt(d_k)
+    dscores *= 1 / sqrt(d_k)
+    dQ = np.matmul(dscores, K, out=_heads_last(B, A, Tq, d_k, Q))
+    dK = np.matmul(dscores.transpose(0, 1, 3, 2), Q, out=_heads_last(B, A, T, d_k, Q))
+    return dQ, dK, dV
+
+
+_MASK = np.array([[True, True, True, False], [True, False, False, False]])
+CHECKS = [
+    Check("no padding", lambda rng: list(rng.standard_normal((3, 2, 2, 3, 4)))),
+    Check("padding", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK),
+    Check("fewer queries", lambda rng: [rng.standard_normal((2, 2, n, 3)) for n in (2, 4, 4)], key_mask=_MASK),
+    Check("dropout", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK, rate=0.3, rng=9),
+]

@@ -1,0 +1,50 @@
+"""Cross-entropy of the selected rows, summed.
+
+    lse_n = max_v x_nv + log sum_v exp(x_nv - max_v x_nv)      loss = sum over selected n of (lse_n - x_n,t_n)
+    dx_nv = dloss (exp(x_nv - lse_n) - [v = t_n]) at selected n, else 0
+                                                                  derivation: docs/math/cross_entropy.md
+
+A sum, not a mean: batches have different numbers of selected rows, and a mean of means is wrong.
+"""
+
+import numpy as np
+
+from ..arrays import Array, BoolArray, IntArray
+from ..gradcheck import Check
+
+CrossEntropyCache = tuple[Array, Array, IntArray, BoolArray | None]
+
+
+def cross_entropy_forward(logits: Array, targets: IntArray,
+                          selected: BoolArray | None = None) -> tuple[float, CrossEntropyCache]:
+    """logits (N, V), targets (N,), selected (N,), all rows if None -> the summed loss."""
+    if selected is not None:
+        logits, targets = logits[selected], targets[selected]
+    top = logits.max(axis=1, keepdims=True)
+    exps = logits - top
+    at_target = exps[np.arange(len(targets)), targets]
+    np.exp(exps, out=exps)
+    total = exps @ np.ones(exps.shape[1], exps.dtype)          # (N,)
+    loss = np.log(total) - at_target                           # the two shifts by top cancel
+    return float(loss.sum(dtype=np.float64)), (exps, total, targets, selected)
+
+
+def cross_entropy_backward(dloss: float, cache: CrossEntropyCache) -> Array:
+    """dloss, a number -> dlogits (N, V), zero at rows that were not selected."""
+    exps, total, targets, selected = cache
+    # loss = log total - x_t: the first term's slope is softmax, the second's is one at the target
+    dlogits = exps * (dloss / total)[:, None]
+    dlogits[np.arange(len(targets)), targets] -= dloss
+    if selected is None:
+        return dlogits
+    everywhere = np.zeros((len(selected), exps.shape[1]), exps.dtype)
+    everywhere[selected] = dlogits
+    return everywhere
+
+
+CHECKS = [
+    Check("all rows", lambda rng: [rng.standard_normal((3, 5))], targets=np.array([0, 4, 4])),
+    Check("selected rows", lambda rng: [rng.standard_normal((4, 3))], targets=np.array([2, 0, 1, 1]),
+          selected=np.array([True, False, True, True])),
+    Check("far from zero", lambda rng: [500 + 2 * rng.standard_normal((2, 4))], targets=np.array([1, 3])),
+]

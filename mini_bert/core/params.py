@@ -1,0 +1,91 @@
+"""One flat buffer for all parameters, and named views of it.
+
+An optimiser, a norm, an average or a checkpoint acts on `params.flat`, one array; a layer reads
+`params["W_Q_0"]`, which is a view of its part. A gradient store is another Parameters of the same
+layout. A tie is a second name for the same memory: what is added under either name adds up.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+from ..randomness import generator
+from .arrays import Array
+
+
+@dataclass(frozen=True)
+class ParamSpec:
+    """A parameter: its name, its shape, and its start, normal around `mean` with deviation `std`."""
+
+    name: str
+    shape: tuple[int, ...]
+    std: float = 0.0
+    mean: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tie:
+    """`name` is another name for `target`, transposed if so said."""
+
+    name: str
+    target: str
+    transposed: bool = False
+
+
+class Parameters(Mapping[str, Array]):
+    """Named views of one flat buffer, in the order of the specs. Iteration leaves out ties."""
+
+    def __init__(self, layout: Iterable[ParamSpec | Tie], dtype: npt.DTypeLike = np.float32):
+        self.layout = tuple(layout)
+        self.specs = {item.name: item for item in self.layout if isinstance(item, ParamSpec)}
+        self.ties = {item.name: item for item in self.layout if isinstance(item, Tie)}
+        self.flat: Array = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
+        self.slices: dict[str, slice] = {}        # where in `flat` each parameter lies
+        self._views: dict[str, Array] = {}
+        start = 0
+        for name, spec in self.specs.items():
+            self.slices[name] = slice(start, start + prod(spec.shape))
+            self._views[name] = self.flat[self.slices[name]].reshape(spec.shape)
+            start = self.slices[name].stop
+        for name, tie in self.ties.items():
+            target = self._views[tie.target]
+            self._views[name] = target.T if tie.transposed else target
+
+    def __getitem__(self, name: str) -> Array:
+        try:
+            return self._views[name]
+        except KeyError:
+            near = get_close_matches(str(name), list(self._views), n=1, cutoff=0.0)
+            hint = f"; the nearest name is {near[0]!r}" if near else ""
+            raise ParameterError(f"There is no parameter {name!r}{hint}.") from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if value is not self[name]:               # `params[name] += x` ends here, with the view itself
+            raise ParameterError(f"{name} is a view of the flat buffer and cannot be replaced; "
+                                 f"write params[{name!r}][...] = value to change its numbers.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.specs)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._views
+
+    def zeros_like(self) -> "Parameters":
+        """The same layout, all zeros: a place for gradients."""
+        return Parameters(self.layout, self.flat.dtype)
+
+    def initialise(self, seed: int) -> None:
+        """Draw every parameter anew, each from its own generator and the same in either precision."""
+        for name, spec in self.specs.items():
+            self[name][...] = spec.mean
+            if spec.std:
+                self[name][...] += spec.std * generator(seed, "init", name).standard_normal(spec.shape)

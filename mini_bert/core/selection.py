@@ -1,0 +1,55 @@
+"""Which tokens of a batch are computed to the end.
+
+The MLM loss reads masked positions alone. Below the last layer every token matters, as a key and a
+value; above that, only the selected rows do. A Selection carries the rows of a (B, T) batch, taken
+in reading order, through the last layer. Selecting all of them is the same code with no copies.
+"""
+
+import numpy as np
+
+from .arrays import Array, BoolArray
+
+
+class Selection:
+    """The selected tokens of a (B, T) batch: `positions` is (B, T), True where selected; None for all."""
+
+    def __init__(self, B: int, T: int, positions: BoolArray | None = None):
+        self.B, self.T, self.positions = B, T, positions
+        if positions is None:
+            self.rows, self.m, self._slots = None, T, None
+            self.M = B * T
+            return
+        self.rows = np.flatnonzero(positions)                   # (M,)
+        self.M = len(self.rows)
+        counts = positions.sum(axis=1)
+        self.m = int(counts.max(initial=0))                     # columns of the grid of queries
+        # where each selected row stands in the (B, m) grid: nothing to do if all sequences fill it
+        uneven = bool((counts != self.m).any())
+        self._slots = np.flatnonzero(np.arange(self.m) < counts[:, None]) if uneven else None
+
+    def take(self, x: Array) -> Array:
+        """x (B*T, H) -> its selected rows (M, H)."""
+        if self.rows is None:
+            return x
+        return x[self.rows]
+
+    def take_backward(self, dy: Array, dx: Array) -> Array:
+        """Add dy (M, H) to the selected rows of dx (B*T, H)."""
+        if self.rows is None:
+            dx += dy
+        else:
+            dx[self.rows] += dy                                 # rows are distinct
+        return dx
+
+    def to_grid(self, y: Array) -> Array:
+        """y (M, H) -> (B, m, H), zeros where a sequence has fewer than m selected tokens."""
+        if self._slots is None:
+            return y.reshape(self.B, self.m, y.shape[1])
+        grid = np.zeros((self.B * self.m, y.shape[1]), y.dtype)
+        grid[self._slots] = y
+        return grid.reshape(self.B, self.m, y.shape[1])
+
+    def from_grid(self, grid: Array) -> Array:
+        """(B, m, H) -> (M, H): the way back, and the gradient of `to_grid` (as it is of this)."""
+        rows = grid.reshape(self.B * self.m, grid.shape[2])
+        return rows if self._slots is None else rows[self._slots]

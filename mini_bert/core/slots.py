@@ -1,0 +1,34 @@
+"""The one table from a config's word to the class or functions that it names.
+
+To add a variant: write its file, add its word here, and ship a preset that uses it.
+"""
+
+from typing import Any
+
+from ..errors import ConfigError
+from .block import PostLNLayer, PreLNLayer
+from .config import ModelConfig
+from .embeddings import LearnedPositions, NoPositions
+from .feedforward import Activation
+from .heads import BertHead, NoHead, NoPooler, PlainHead, TanhPooler
+from .ops.gelu import gelu_backward, gelu_forward
+from .ops.gelu_tanh import gelu_tanh_backward, gelu_tanh_forward
+from .ops.relu import relu_backward, relu_forward
+
+SLOTS: dict[str, dict[str, Any]] = {
+    "position_embeddings": {"learned": LearnedPositions, "none": NoPositions},
+    "block": {"post_ln": PostLNLayer, "pre_ln": PreLNLayer},
+    "activation": {"relu": Activation(relu_forward, relu_backward),
+                   "gelu": Activation(gelu_forward, gelu_backward),
+                   "gelu_tanh": Activation(gelu_tanh_forward, gelu_tanh_backward)},
+    "mlm_head": {"plain": PlainHead, "bert": BertHead, "none": NoHead},
+    "pooler": {"none": NoPooler, "tanh": TanhPooler},
+}
+
+
+def fill(config: ModelConfig, slot: str) -> Any:
+    """What the config's word for this slot names."""
+    word = getattr(config, slot)
+    if word not in SLOTS[slot]:
+        raise ConfigError(f"{slot}: {word!r} is not a choice; choose one of {', '.join(SLOTS[slot])}.")
+    return SLOTS[slot][word]

@@ -1,0 +1,52 @@
+"""Writing files so that a crash leaves either the old file or the new one, never half of one."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from .errors import CheckpointError
+
+
+def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
+    """Write each `name: bytes` into `directory`: to a temporary name, synced, then renamed.
+
+    All files are complete on disk before the first one takes its final name.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, data in contents.items():
+            handle, temporary_name = tempfile.mkstemp(dir=directory, prefix=f".{name}.")
+            temporary = Path(temporary_name)
+            staged.append((temporary, directory / name))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())      # mkstemp makes private files
+        while staged:
+            temporary, final = staged[0]
+            temporary.replace(final)
+            staged.pop(0)
+        _sync_directory(directory)
+    except OSError as error:
+        raise CheckpointError(f"Cannot write to {directory}: {error.strerror or error}.") from error
+    finally:
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name == "posix":      # elsewhere a directory cannot be opened, and need not be
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

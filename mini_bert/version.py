@@ -1,0 +1,3 @@
+"""The version, where the build finds it without importing NumPy."""
+
+__version__ = "0.1.0"

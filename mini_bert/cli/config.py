@@ -1,5 +1,6 @@
 """mini-bert config: what a configuration means in numbers."""
 
+import re
 from math import prod
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from ..configs import load_config
 from ..core.assembly import parameter_specs
 from ..core.memory import training_memory
+from ..core.params import ParamSpec
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 
 Name = Annotated[str, typer.Argument(metavar="[PRESET|FILE]", help="A preset's name or a YAML file.")]
@@ -29,12 +31,14 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
         settings.add_row(key, str(value))
 
     where = table("parameter", "shape", "numbers", "share", right=("shape", "numbers", "share"))
-    parameters = []
-    for spec in specs:
-        size = prod(spec.shape)
-        where.add_row(spec.name, " x ".join(map(str, spec.shape)), f"{size:,}", f"{size / total:.1%}")
-        parameters.append({"name": spec.name, "shape": spec.shape, "numbers": size})
+    for group in _by_layer(specs):
+        numbers = sum(prod(spec.shape) for spec in group)
+        names = group[0].name if len(group) == 1 else f"{group[0].name} ... {group[-1].name}"
+        shape = " x ".join(map(str, group[0].shape))
+        where.add_row(names, shape if len(group) == 1 else f"{len(group)} of {shape}", f"{numbers:,}",
+                      f"{numbers / total:.1%}")
     where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
+    parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
 
     memory = training_memory(config, batch_size)
     bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
@@ -47,3 +51,11 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
         {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
          "batch_size": batch_size, "training_bytes": bytes_by_purpose},
         settings, "", where, "", budget)
+
+
+def _by_layer(specs: list[ParamSpec]) -> list[list[ParamSpec]]:
+    """The same parameter of all layers in one group: W_Q_0, W_Q_1, W_Q_2."""
+    groups: dict[str, list[ParamSpec]] = {}
+    for spec in specs:
+        groups.setdefault(re.sub(r"_\d+$", "", spec.name), []).append(spec)
+    return list(groups.values())

@@ -56,12 +56,15 @@ class CheckResult:
         return self.error <= TOLERANCE        # a NaN does not pass
 
 
-def relative_error(analytic: Array, numeric: Array, floor: float = FLOOR) -> float:
-    """The largest |a - n| / max(|a|, |n|), small elements measured against `floor` of the largest."""
+def relative_error(analytic: Array, numeric: Array, resolution: float = 0.0) -> float:
+    """The largest |a - n| / max(|a|, |n|), small elements measured against FLOOR of the largest.
+
+    A difference below `resolution`, which is what rounding leaves of the numeric one, is no error.
+    """
     size = np.maximum(np.abs(analytic), np.abs(numeric))
     if not size.any():
         return 0.0
-    worst = np.abs(analytic - numeric) / np.maximum(size, floor * size.max())
+    worst = np.abs(analytic - numeric) / np.maximum(size, max(FLOOR * size.max(), resolution / TOLERANCE))
     return float(worst.max()) if np.isfinite(worst).all() else float("nan")
 
 
@@ -92,7 +95,8 @@ def gradient_check(loss: Callable[[], float], x: Array, dx: Array, *, step: floa
                          "float32 losses are mostly rounding.")
     if x.shape != dx.shape:
         raise InputError(f"{name} has shape {x.shape} but its gradient has shape {dx.shape}.")
-    return CheckResult("function", "", name, relative_error(dx, numerical_gradient(loss, x, step)))
+    resolution = 4 * np.finfo(np.float64).eps * abs(loss()) / step
+    return CheckResult("function", "", name, relative_error(dx, numerical_gradient(loss, x, step), resolution))
 
 
 def check_operation(name: str, forward: Callable[..., Any], backward: Callable[..., Any],

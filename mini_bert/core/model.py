@@ -96,7 +96,7 @@ class MiniBERT:
                                     positions=positions, dropout_key=dropout_key)
         logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size))
         cache.top["logits"] = logits
-        return logits.reshape(*hidden.shape[:-1], -1), cache
+        return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Parameters) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""

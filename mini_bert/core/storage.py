@@ -36,6 +36,9 @@ class Layout(Protocol):
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
         """Our config, and the arrays under our names and in our orientation."""
 
+    def names(self, config: ModelConfig) -> dict[str, str]:
+        """The layout's names for our parameters, where they differ."""
+
     def fits(self, config: ModelConfig) -> bool:
         """Can this layout hold such a model?"""
 
@@ -58,6 +61,9 @@ class MiniLayout:
                                   "this version of Mini-BERT reads 1.")
         fields = {key: value for key, value in config.items() if key not in self._marker}
         return ModelConfig.from_dict(fields, f"{source}/{CONFIG}"), tensors
+
+    def names(self, config: ModelConfig) -> dict[str, str]:
+        return {}
 
     def fits(self, config: ModelConfig) -> bool:
         return True
@@ -96,7 +102,7 @@ def read_model(directory: str | PathLike[str]) -> tuple[ModelConfig, Tensors]:
         raise CheckpointError(f"{path / CONFIG} has model_type {description.get('model_type')!r}; "
                               "the types that can be opened are 'mini-bert' and 'bert'.")
     config, tensors = layout.read(description, _read_tensors(path), str(path))
-    _verify(config, tensors, path)
+    _verify(config, tensors, path, layout.names(config))
     return config, tensors
 
 
@@ -161,17 +167,18 @@ def _decode(kind: str, data: bytes) -> Array:
     return np.frombuffer(data, f"<{kind[0].lower()}{int(kind[1:]) // 8}")
 
 
-def _verify(config: ModelConfig, tensors: Tensors, path: Path) -> None:
+def _verify(config: ModelConfig, tensors: Tensors, path: Path, names: dict[str, str]) -> None:
     """The tensors are exactly the parameters of a model with this config, and finite."""
     expected = {spec.name: spec.shape for spec in parameter_specs(config)}
-    problems = [f"{what}: {', '.join(names)}" for what, names in
-                [("missing", sorted(expected.keys() - tensors.keys())),
-                 ("not expected", sorted(tensors.keys() - expected.keys()))] if names]
+    missing = [names.get(name, name) for name in expected if name not in tensors]
+    extra = [name for name in tensors if name not in expected]
+    problems = [f"{what}: {', '.join(which)}"
+                for what, which in (("missing", missing), ("not expected", extra)) if which]
     if problems:
         raise CheckpointError(f"The tensors in {path} do not fit its config; {'; '.join(problems)}.")
     for name, shape in expected.items():
         if tensors[name].shape != shape:
-            raise CheckpointError(f"{name} in {path} has the shape {tensors[name].shape}; "
+            raise CheckpointError(f"{names.get(name, name)} in {path} has the shape {tensors[name].shape}; "
                                   f"its config says {shape}.")
         if tensors[name].dtype.kind != "f":
             raise CheckpointError(f"{name} in {path} holds {tensors[name].dtype}, not floating-point numbers.")

@@ -66,7 +66,7 @@ _HEAD = {
 # the linear layers, which they store as (out, in)
 _TRANSPOSED = re.compile(r"W_[QKVO]_\d+|W[12]_\d+|mlm_transform_W|pooler_W")
 # not parameters of ours: a buffer of position numbers, and the next-sentence classifier
-_IGNORED = re.compile(r"embeddings\.position_ids|cls\.seq_relationship\..*")
+_IGNORED = re.compile(r"(bert\.)?embeddings\.position_ids|cls\.seq_relationship\..*")
 
 
 def _names(config: ModelConfig) -> Iterator[tuple[str, str]]:
@@ -113,6 +113,9 @@ class BertLayout:
             "mlm_head": "bert" if any(name.startswith("cls.predictions.") for name in tensors) else "none",
             "pooler": "tanh" if any("pooler.dense." in name for name in tensors) else "none",
         }, source)
+
+    def names(self, config: ModelConfig) -> dict[str, str]:
+        return dict(_names(config))
 
     def fits(self, config: ModelConfig) -> bool:
         slots = config.to_dict()

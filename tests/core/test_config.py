@@ -1,0 +1,88 @@
+"""Configurations: presets, coercion, and one clear sentence for each mistake."""
+
+import pytest
+
+from mini_bert import ConfigError, MiniBERT, ModelConfig, load_config, load_preset, preset_names
+from mini_bert.core.slots import SLOTS
+
+COUNTS = {"mini": 4_498_880, "larger": 49_137_488, "bert-tiny": 4_416_698, "bert-base": 109_514_298,
+          "bert-large": 335_174_458, "small": 2_509_312, "debug": 6_720}
+
+
+def test_the_presets_have_their_sizes():
+    from math import prod
+
+    from mini_bert.core.assembly import parameter_specs
+
+    counts = {name: sum(prod(spec.shape) for spec in parameter_specs(load_preset(name))) for name in preset_names()}
+    assert counts == COUNTS
+
+
+def test_the_default_is_mini():
+    assert ModelConfig() == load_preset("mini") == load_preset("default")
+
+
+def test_scientific_notation_in_yaml_is_a_number():
+    assert load_preset("bert-tiny").layernorm_eps == 1e-12
+
+
+def test_a_config_file_is_read(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("hidden_size: 96\ndropout: '0.1'\n")
+    assert load_config(str(file)) == ModelConfig(hidden_size=96, dropout=0.1)
+    (tmp_path / "empty.yaml").write_text("")
+    assert load_config(str(tmp_path / "empty.yaml")) == ModelConfig()
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    ({"hidden_sise": 3}, ["hidden_sise", "hidden_size"]),
+    ({"num_head": 3}, ["num_head", "num_heads"]),
+    ({"num_heads": 5}, ["num_heads=5", "hidden_size=192", "num_heads=4"]),
+    ({"num_layers": 0}, ["num_layers", "at least 1"]),
+    ({"num_layers": 10**9}, ["num_layers", "1000"]),
+    ({"hidden_size": "wide"}, ["hidden_size", "whole number", "wide"]),
+    ({"hidden_size": 192.5}, ["hidden_size", "whole number"]),
+    ({"hidden_size": True}, ["hidden_size", "whole number"]),
+    ({"hidden_size": float("inf")}, ["hidden_size", "whole number"]),
+    ({"hidden_size": None}, ["hidden_size", "whole number"]),
+    ({"dropout": 1.0}, ["dropout", "[0, 1)"]),
+    ({"dropout": "nan"}, ["dropout"]),
+    ({"layernorm_eps": 0}, ["layernorm_eps", "positive"]),
+    ({"token_types": -1}, ["token_types"]),
+    ({"attention_bias": "perhaps"}, ["attention_bias", "true or false"]),
+    ({"activation": 3}, ["activation", "word"]),
+    (["hidden_size"], ["mapping", "list"]),
+])
+def test_a_bad_config_is_refused_in_one_sentence(values, words):
+    with pytest.raises(ConfigError) as error:
+        ModelConfig.from_dict(values)
+    assert all(word in str(error.value) for word in words)
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_an_unknown_word_for_a_slot_names_the_choices(slot):
+    with pytest.raises(ConfigError) as error:
+        MiniBERT(ModelConfig.from_dict({slot: "nonsense"}))
+    assert all(word in str(error.value) for word in [slot, "nonsense", *SLOTS[slot]])
+
+
+@pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "just words", "hidden_sise: 3"])
+def test_a_bad_file_is_named(tmp_path, text):
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=r"bad\.yaml"):
+        load_config(str(file))
+
+
+def test_a_missing_file_and_an_unknown_preset_are_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.yaml"):
+        load_config(str(tmp_path / "absent.yaml"))
+    with pytest.raises(ConfigError, match=r"'minni'.*'mini'"):
+        load_preset("minni")
+
+
+def test_a_model_is_not_built_from_something_else():
+    with pytest.raises(ConfigError, match="dict"):
+        MiniBERT({"hidden_size": 192})
+    with pytest.raises(ConfigError, match="float16"):
+        MiniBERT(ModelConfig(), dtype="float16")

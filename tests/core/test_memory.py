@@ -1,0 +1,54 @@
+"""The memory of a step: predicted well enough to plan with, and used again."""
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mini_bert import MiniBERT, MiniBERTGradients, load_preset, mask_tokens
+from mini_bert.core.memory import training_memory
+
+
+@pytest.mark.parametrize(("name", "batch_size"), [("mini", 8), ("mini", 32), ("larger", 4), ("bert-tiny", 2)])
+def test_the_prediction_is_near_what_a_step_allocates(name, batch_size):
+    config = load_preset(name)
+    model = MiniBERT(config)
+    model.set_training(True)
+    ids = np.random.default_rng(0).integers(5, config.vocab_size, (batch_size, config.max_seq_length))
+    masked, targets, positions = mask_tokens(ids, config.vocab_size)
+    tracemalloc.start()
+    MiniBERTGradients(model).accumulate_mlm(masked, targets, positions, dropout_key=(0, 0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    predicted = training_memory(config, batch_size)
+    assert peak == pytest.approx(predicted.gradients + predicted.activations, rel=0.2)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator is asked, which is Linux's")
+def test_steps_take_no_fresh_pages_once_memory_is_kept():
+    program = """
+import resource
+import numpy as np
+from mini_bert import MiniBERT, MiniBERTGradients
+from mini_bert.core.memory import keep_freed_memory
+if not keep_freed_memory():
+    raise SystemExit("77")
+grads = MiniBERTGradients(MiniBERT())
+ids = np.full((16, 64), 7)
+positions = np.arange(64) % 7 == 0
+positions = np.broadcast_to(positions, ids.shape)
+def step():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    grads.accumulate_mlm(ids, ids, positions)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first = step()
+step()
+print(first, min(step() for _ in range(5)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if done.stderr.strip() == "77":
+        pytest.skip("this C library has no mallopt")
+    first, later = map(int, done.stdout.split())
+    assert later < first / 20

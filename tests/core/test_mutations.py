@@ -1,0 +1,153 @@
+"""Is the proof a proof? Every sign flipped in a backward, and every term left out, must be noticed.
+
+Each backward in core is read as a syntax tree. One mutant a place: + becomes -, += becomes -=, a returned
+gradient is negated, or a statement that accumulates is left out. The gradient checks must fail for all.
+"""
+
+import ast
+import copy
+import importlib
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from mini_bert.core.gradcheck import check_operation
+from mini_bert.core.modelcheck import check_model, shrink
+from mini_bert.core.ops import Operation, operations
+from mini_bert.proof import models_to_check
+
+EMPTY = ("NoHead", "NoPooler", "NoPositions", "Head", "Pooler", "Positions")      # nothing to compute, or protocols
+COMPONENTS = ["layers", "feedforward", "attention", "block", "embeddings", "heads", "selection", "model"]
+
+
+def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """(what was done, the function so changed)."""
+    for number, node in enumerate(ast.walk(function)):
+        changed = copy.deepcopy(function)
+        twin = list(ast.walk(changed))[number]
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub) \
+                and not (isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant)
+                         and isinstance(node.right.value, int) and isinstance(node.left, ast.Name)):
+            twin.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield f"line {line}: sign flipped", changed
+        if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+            left_out = copy.deepcopy(function)
+            for parent in ast.walk(left_out):
+                for field in ("body", "orelse"):
+                    block = getattr(parent, field, None)
+                    if isinstance(block, list):
+                        block[:] = [ast.Pass(lineno=line, col_offset=0)
+                                    if isinstance(item, ast.AugAssign | ast.Expr) and item.lineno == line else item
+                                    for item in block]
+            yield f"line {line}: left out", left_out
+        if isinstance(node, ast.Return) and node.value is not None:
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            for i, value in enumerate(values):
+                if isinstance(value, ast.Constant):
+                    continue
+                negated = copy.deepcopy(function)
+                returned = list(ast.walk(negated))[number]
+                minus = ast.parse("(lambda g: None if g is None else -g)(0)", mode="eval").body
+                minus.args = [copy.deepcopy(value)]
+                if isinstance(returned.value, ast.Tuple):
+                    returned.value.elts[i] = minus
+                else:
+                    returned.value = minus
+                yield f"line {line}: gradient {i} negated", negated
+
+
+def backward_functions(tree: ast.Module) -> Iterator[tuple[str | None, ast.FunctionDef]]:
+    """(class or None, function) of everything that computes gradients."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.endswith("backward"):
+            yield None, node
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name.endswith("backward") and not item.decorator_list:
+                    yield node.name, item
+
+
+def compiled(module, function: ast.FunctionDef):
+    """The function, run in a copy of its module's namespace."""
+    tree = ast.fix_missing_locations(ast.Module([function], []))
+    namespace = dict(vars(module))
+    exec(compile(tree, module.__file__, "exec"), namespace)
+    return namespace[function.name]
+
+
+OPERATION_MUTANTS = [
+    pytest.param(operation, what, function, id=f"{operation.name}, {what}")
+    for operation in operations()
+    for _, backward in backward_functions(ast.parse(inspect.getsource(inspect.getmodule(operation.forward))))
+    for what, function in mutants(backward)
+]
+
+
+@pytest.mark.parametrize(("operation", "what", "function"), OPERATION_MUTANTS)
+def test_a_mutated_operation_is_noticed(operation: Operation, what: str, function: ast.FunctionDef):
+    mutated = compiled(inspect.getmodule(operation.forward), function)
+    names = list(inspect.signature(operation.forward).parameters)
+    try:
+        results = check_operation(operation.name, operation.forward, mutated, operation.checks, names)
+    except Exception:
+        return                                     # it does not even run
+    assert any(not result.passed for result in results)
+
+
+def component_mutants():
+    for name in COMPONENTS:
+        module = importlib.import_module(f"mini_bert.core.{name}")
+        for owner, backward in backward_functions(ast.parse(inspect.getsource(module))):
+            if owner in EMPTY:
+                continue
+            for what, function in mutants(backward):
+                yield pytest.param(module, owner, function, id=f"{name}.{owner}.{function.name}, {what}")
+
+
+MODELS = models_to_check()
+# most parts are in BERT's layout with a pooler; the rest is tried when that one notices nothing
+RICH = {"rich": shrink(type(next(iter(MODELS.values()))).from_dict({
+    **next(config for name, config in MODELS.items() if "bert-tiny" in name).to_dict(), "pooler": "tanh",
+    "final_layernorm": True}), next(iter(MODELS.values())))}
+
+
+COMPONENT_MUTANTS = list(component_mutants())
+
+
+@pytest.mark.parametrize(("module", "owner", "function"), COMPONENT_MUTANTS)
+def test_a_mutated_component_is_noticed(module, owner, function, monkeypatch):
+    monkeypatch.setattr(getattr(module, owner), function.name, compiled(module, function))
+    for name, config in {**RICH, **MODELS}.items():
+        try:
+            if any(not result.passed for result in check_model(name, config)):
+                return
+        except Exception:
+            return                                 # it does not even run
+    pytest.fail("no gradient check noticed it")
+
+
+def test_there_are_mutants_of_every_backward():
+    mutated = {(param.values[0].name, param.values[2].name) for param in OPERATION_MUTANTS}
+    assert mutated == {(operation.name, operation.backward.__name__) for operation in operations()}
+    mutated = {(param.values[1], param.values[2].name) for param in COMPONENT_MUTANTS}
+    trees = (ast.parse(inspect.getsource(importlib.import_module(f"mini_bert.core.{name}"))) for name in COMPONENTS)
+    assert mutated == {(owner, function.name) for tree in trees for owner, function in backward_functions(tree)
+                       if owner not in EMPTY}
+
+
+def test_what_is_compiled_without_a_mutation_passes(monkeypatch):
+    """Otherwise a fault of this harness would look like a mutant that was noticed."""
+    for operation in operations():
+        module = inspect.getmodule(operation.forward)
+        (_, backward), = backward_functions(ast.parse(inspect.getsource(module)))
+        results = check_operation(operation.name, operation.forward, compiled(module, backward), operation.checks,
+                                  list(inspect.signature(operation.forward).parameters))
+        assert all(result.passed for result in results)
+    for name in COMPONENTS:
+        module = importlib.import_module(f"mini_bert.core.{name}")
+        for owner, backward in backward_functions(ast.parse(inspect.getsource(module))):
+            monkeypatch.setattr(getattr(module, owner), backward.name, compiled(module, backward))
+    for name, config in {**RICH, **MODELS}.items():
+        assert all(result.passed for result in check_model(name, config))

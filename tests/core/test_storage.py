@@ -1,0 +1,195 @@
+"""Files: what is saved comes back, and nothing else is taken for a model."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import mini_bert
+from larger_bert import LargerBERT
+from mini_bert import CheckpointError, ConfigError, MiniBERT, MiniBertError, ModelConfig, load_preset
+from mini_bert.proof import models_to_check
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("config", models_to_check().values(), ids=models_to_check())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_saved_model_comes_back_bit_for_bit(config, dtype, tmp_path):
+    model = MiniBERT(config, dtype=dtype, seed=3)
+    model.save(tmp_path)
+    again = mini_bert.load(tmp_path, dtype=dtype)
+    assert again.config == model.config
+    assert np.array_equal(again.params.flat, model.params.flat)
+
+
+def test_the_files_are_the_two_and_readable_by_others(saved, model):
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
+    assert set(load_file(saved / "model.safetensors")) == set(model.params)
+    assert json.loads((saved / "config.json").read_text())["model_type"] == "mini-bert"
+    assert (saved / "config.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_saving_again_replaces_and_leaves_other_files(saved, model):
+    (saved / "vocab.txt").write_text("[PAD]\n")
+    model.params.flat += 1
+    model.save(saved)
+    assert np.array_equal(mini_bert.load(saved, dtype=np.float64).params.flat, model.params.flat)
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors", "vocab.txt"]
+
+
+def test_half_precision_files_are_opened(saved, model):
+    tensors = load_file(saved / "model.safetensors")
+    save_file({name: tensor.astype(np.float16) for name, tensor in tensors.items()}, saved / "model.safetensors")
+    assert np.allclose(mini_bert.load(saved).params.flat, model.params.flat, rtol=1e-3, atol=1e-3)
+
+
+def test_bfloat16_files_are_opened(saved, model):
+    """bfloat16 is the upper half of float32; the file is written here byte by byte."""
+    header, data = {}, b""
+    for name, tensor in load_file(saved / "model.safetensors").items():
+        half = (tensor.astype(np.float32).view(np.uint32) >> 16).astype("<u2").tobytes()
+        header[name] = {"dtype": "BF16", "shape": tensor.shape, "data_offsets": [len(data), len(data) + len(half)]}
+        data += half
+    encoded = json.dumps(header).encode()
+    (saved / "model.safetensors").write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
+    assert np.allclose(mini_bert.load(saved).params.flat, model.params.flat, rtol=1e-2)
+
+
+def test_a_model_with_nan_is_neither_saved_nor_loaded(saved, model, tmp_path):
+    model.params["W_V_1"][0, 0] = np.nan
+    with pytest.raises(CheckpointError, match="W_V_1"):
+        model.save(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    tensors = load_file(saved / "model.safetensors")
+    tensors["b2_0"] = np.full_like(tensors["b2_0"], np.inf)
+    save_file(tensors, saved / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"b2_0.*not finite"):
+        mini_bert.load(saved)
+
+
+def test_missing_extra_and_misshapen_tensors_are_named(saved):
+    tensors = load_file(saved / "model.safetensors")
+    renamed = dict(tensors)
+    renamed["W_Q_7"] = renamed.pop("W_Q_1")
+    save_file(renamed, saved / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"missing: W_Q_1; not expected: W_Q_7"):
+        mini_bert.load(saved)
+    save_file({**tensors, "W1_0": np.zeros((2, 2))}, saved / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"W1_0.*\(2, 2\).*\(16, 32\)"):
+        mini_bert.load(saved)
+    save_file({**tensors, "W1_0": np.zeros((16, 32), int)}, saved / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"W1_0.*int64"):
+        mini_bert.load(saved)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 100, -1])
+def test_a_truncated_file_is_refused(saved, cut):
+    whole = (saved / "model.safetensors").read_bytes()
+    (saved / "model.safetensors").write_bytes(whole[:cut])
+    with pytest.raises(CheckpointError, match=r"model\.safetensors"):
+        mini_bert.load(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_type": "gpt2"}', b'{"a": 1}',
+                                     b'{"model_type": "mini-bert", "format_version": 9}',
+                                     b'{"model_type": "mini-bert", "format_version": 1, "hidden_sise": 3}',
+                                     b'{"model_type": "mini-bert", "format_version": 1, "num_layers": 1e30}',
+                                     b'{"model_type": "mini-bert", "format_version": 1, "vocab_size": 99999999999}'])
+def test_a_foreign_or_broken_config_is_refused(saved, content):
+    (saved / "config.json").write_bytes(content)
+    with pytest.raises(MiniBertError, match=r"config\.json|model"):
+        mini_bert.load(saved)
+
+
+def test_what_is_not_a_models_directory_is_refused(tmp_path, saved):
+    with pytest.raises(CheckpointError, match="no directory"):
+        mini_bert.load(tmp_path / "absent")
+    with pytest.raises(CheckpointError, match="is a file"):
+        mini_bert.load(saved / "config.json")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"no config\.json"):
+        mini_bert.load(tmp_path / "empty")
+    (saved / "model.safetensors").rename(saved / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"no model\.safetensors.*pytorch_model\.bin"):
+        mini_bert.load(saved)
+
+
+def test_a_pickle_is_never_opened(tmp_path):
+    import pickle
+
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "exploded"),))
+
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(CheckpointError, match="Pickled"):
+        mini_bert.load(tmp_path / "model.pkl")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_shards_are_put_together(saved, model):
+    tensors = load_file(saved / "model.safetensors")
+    names = sorted(tensors)
+    files = {"a.safetensors": names[:5], "b.safetensors": names[5:]}
+    for file, part in files.items():
+        save_file({name: tensors[name] for name in part}, saved / file)
+    (saved / "model.safetensors").unlink()
+    index = saved / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {name: file for file, part in files.items() for name in part}}))
+    assert np.array_equal(mini_bert.load(saved, dtype=np.float64).params.flat, model.params.flat)
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(names, "../elsewhere.safetensors")}))
+    with pytest.raises(CheckpointError, match="weight_map"):
+        mini_bert.load(saved)
+
+
+def test_an_unwritable_place_is_one_sentence_and_leaves_nothing(model, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="Cannot write"):
+        model.save(tmp_path / "file")
+
+
+def test_a_write_that_fails_halfway_keeps_the_old_files(saved, model, monkeypatch):
+    before = {path.name: path.read_bytes() for path in saved.iterdir()}
+    model.params.flat += 1
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CheckpointError, match="No space left"):
+        model.save(saved)
+    assert {path.name: path.read_bytes() for path in saved.iterdir()} == before
+
+
+def test_load_checkpoint_changes_the_model_in_place(saved, model, debug):
+    other = MiniBERT(debug, dtype=np.float64, seed=9)
+    view = other.params["W_Q_0"]
+    other.load_checkpoint(saved)
+    assert np.array_equal(other.params.flat, model.params.flat)
+    assert np.array_equal(view, model.params["W_Q_0"])
+
+
+def test_load_checkpoint_of_another_model_changes_nothing(saved):
+    other = MiniBERT(ModelConfig.from_dict({**load_preset("debug").to_dict(), "num_heads": 4}))
+    before = other.params.flat.copy()
+    with pytest.raises(ConfigError, match=r"num_heads \(4 here, 2 there\)"):
+        other.load_checkpoint(saved)
+    assert np.array_equal(other.params.flat, before)
+
+
+def test_subclasses_load_as_themselves(debug, tmp_path):
+    LargerBERT(debug).save(tmp_path)
+    assert isinstance(LargerBERT.load(tmp_path), LargerBERT)

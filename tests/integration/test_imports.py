@@ -1,0 +1,85 @@
+"""Who may import whom, and what importing the package costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "mini_bert"
+
+FOUNDATION = {"errors", "files", "randomness", "version"}
+# a part of the package: the other parts that it may import
+ALLOWED = {
+    "core": set(),
+    "text": set(),
+    "configs": {"core"},
+    "training": {"core", "text", "configs"},
+    "evaluation": {"core", "text", "configs", "training"},
+    "analysis": {"core", "text", "configs", "training", "evaluation"},
+    "plots": set(),
+    "interop": {"core", "text", "training", "evaluation", "analysis"},
+    "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},
+}
+THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
+               "training": {"numpy", "safetensors", "threadpoolctl"}, "evaluation": {"numpy"}, "analysis": {"numpy"},
+               "plots": {"numpy", "matplotlib"}, "cli": {"typer", "rich"}}
+NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
+
+
+def imports(file: Path) -> set[str]:
+    """Absolute names of all modules that a file imports, in functions too."""
+    package = ["mini_bert", *file.relative_to(PACKAGE).parent.parts]
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = [*base, *([node.module] if node.module else [])]
+            names.add(".".join(module))
+            names |= {".".join([*module, alias.name]) for alias in node.names if module == ["mini_bert"]}
+    return names
+
+
+FILES = {file.relative_to(PACKAGE): file for file in sorted(PACKAGE.rglob("*.py"))}
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_go_downwards_only(path: Path):
+    part = path.parts[0] if len(path.parts) > 1 else None
+    names = imports(FILES[path])
+    assert not {name.split(".")[0] for name in names} & NEVER
+    if part is None:
+        return                                          # the facade may import anything
+    inside = {name.split(".")[1] for name in names if name.startswith("mini_bert.")}
+    if part in ALLOWED:
+        assert inside <= ALLOWED[part] | FOUNDATION | {part}
+    outside = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"mini_bert"}
+    assert outside <= THIRD_PARTY.get(part, set())
+
+
+def test_every_part_is_in_the_table():
+    parts = {path.parts[0] for path in FILES if len(path.parts) > 1}
+    assert parts <= {*ALLOWED, "cli"}
+
+
+def test_importing_the_package_loads_numpy_and_nothing_else():
+    program = """
+import sys
+before = set(sys.modules)
+import mini_bert
+loaded = {name.split(".")[0] for name in set(sys.modules) - before}
+print(*sorted(loaded - set(sys.stdlib_module_names)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    # NumPy's compiled parts register modules that are named after their compiler, Cython
+    assert [name for name in done.stdout.split() if "cython" not in name] == ["mini_bert", "numpy"]
+
+
+def test_no_file_is_too_long_to_read():
+    long = {str(path): lines for path, file in FILES.items()
+            if (lines := len(file.read_text("utf-8").splitlines())) > 400}
+    assert long == {}

@@ -1,0 +1,159 @@
+"""Hugging Face's BERT: a model that transformers made and ran, opened and run here.
+
+The reference is written by tests/reference/make_bert.py; `make parity` compares live.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import mini_bert
+from mini_bert import CheckpointError, ConfigError, MiniBERT, MiniBERTGradients, ModelConfig, load_preset
+from mini_bert.interop.huggingface import BertLayout
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "bert"
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, np.ndarray]:
+    return load_file(REFERENCE / "expected.safetensors")
+
+
+@pytest.fixture
+def theirs(tmp_path) -> Path:
+    """A copy of the reference that a test may change."""
+    shutil.copytree(REFERENCE, tmp_path / "bert")
+    (tmp_path / "bert" / "expected.safetensors").unlink()
+    return tmp_path / "bert"
+
+
+def change(directory: Path, edit) -> None:
+    tensors = load_file(directory / "model.safetensors")
+    save_file(edit(tensors), directory / "model.safetensors", metadata={"format": "pt"})
+
+
+def encode(model: MiniBERT, expected) -> np.ndarray:
+    return model.encode(expected["input_ids"], expected["attention_mask"], token_types=expected["token_types"])[0]
+
+
+def test_hidden_states_and_logits_are_theirs(expected):
+    model = mini_bert.load(REFERENCE, dtype=np.float64)
+    logits, cache = model.forward(expected["input_ids"], expected["attention_mask"],
+                                  token_types=expected["token_types"])
+    real = expected["attention_mask"] == 1
+    assert np.abs(logits - expected["logits"])[real].max() < 1e-12
+    for layer, name in enumerate(["embeddings", "hidden_0", "hidden_1"]):
+        ours = cache[name].reshape(*real.shape, -1)
+        assert np.abs(ours - expected[f"hidden_{layer}"])[real].max() < 1e-12
+
+
+def test_loss_and_every_gradient_are_theirs(expected):
+    model = mini_bert.load(REFERENCE, dtype=np.float64)
+    grads = MiniBERTGradients(model)
+    loss_sum, count = grads.accumulate_mlm(
+        expected["input_ids"], expected["labels"], expected["labels"] != -100, expected["attention_mask"],
+        token_types=expected["token_types"])
+    assert loss_sum / count == pytest.approx(expected["loss"][0], rel=1e-12)
+    grads.gradients.flat /= count
+    _, ours = BertLayout().write(model.config, grads.gradients)     # gradients under their names
+    assert len(ours) == sum(name.startswith("gradient of ") for name in expected)
+    for name, gradient in ours.items():
+        # b_K's gradient is zero in exact arithmetic: softmax does not see what is common to a row
+        assert np.abs(gradient - expected[f"gradient of {name}"]).max() < 1e-13, name
+
+
+def test_old_layernorm_names_are_known(theirs, expected):
+    change(theirs, lambda tensors: {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
+        for name, tensor in tensors.items()})
+    model = mini_bert.load(theirs, dtype=np.float64)
+    assert np.array_equal(encode(model, expected), encode(mini_bert.load(REFERENCE, dtype=np.float64), expected))
+
+
+def test_an_encoder_without_a_head_is_opened(theirs, expected):
+    """BertModel saves no prefix and has a pooler."""
+    rng = np.random.default_rng(0)
+    pooler = {"pooler.dense.weight": rng.standard_normal((8, 8)), "pooler.dense.bias": rng.standard_normal(8)}
+    change(theirs, lambda tensors: {name.removeprefix("bert."): tensor for name, tensor in tensors.items()
+                                    if not name.startswith("cls.")} | pooler)
+    model = mini_bert.load(theirs, dtype=np.float64)
+    assert (model.config.mlm_head, model.config.pooler) == ("none", "tanh")
+    hidden = encode(model, expected)
+    assert np.abs(hidden - expected["hidden_2"])[expected["attention_mask"] == 1].max() < 1e-12
+    pooled, _ = model.pool(hidden)
+    assert np.allclose(pooled, np.tanh(hidden[:, 0] @ pooler["pooler.dense.weight"].T + pooler["pooler.dense.bias"]))
+    model.save(theirs.parent / "again")
+    again = mini_bert.load(theirs.parent / "again", dtype=np.float64)
+    assert np.array_equal(again.params.flat, model.params.flat)
+    assert json.loads((theirs.parent / "again" / "config.json").read_text())["architectures"] == ["BertModel"]
+
+
+def test_a_sentence_transformers_directory_is_opened(theirs, expected):
+    outer = theirs.parent / "sentence"
+    outer.mkdir()
+    shutil.move(theirs, outer / "0_Transformer")
+    (outer / "modules.json").write_text(json.dumps([{"idx": 0, "path": "0_Transformer"}, {"path": "1_Pooling"}]))
+    assert mini_bert.load(outer).config.hidden_size == 8
+
+
+def test_what_is_not_a_parameter_of_ours_is_passed_over(theirs):
+    def add(tensors):
+        return tensors | {"bert.embeddings.position_ids": np.arange(12)[None],
+                          "embeddings.position_ids": np.arange(12)[None],
+                          "cls.seq_relationship.weight": np.zeros((2, 8)),
+                          "cls.seq_relationship.bias": np.zeros(2),
+                          "cls.predictions.decoder.weight": tensors["bert.embeddings.word_embeddings.weight"].copy(),
+                          "cls.predictions.decoder.bias": tensors["cls.predictions.bias"].copy()}
+
+    change(theirs, add)
+    assert np.array_equal(mini_bert.load(theirs).params.flat, mini_bert.load(REFERENCE).params.flat)
+
+
+def test_a_decoder_of_its_own_is_refused(theirs):
+    change(theirs, lambda tensors: tensors | {"cls.predictions.decoder.weight": np.zeros((24, 8))})
+    with pytest.raises(CheckpointError, match=r"decoder\.weight differs"):
+        mini_bert.load(theirs)
+
+
+def test_missing_and_extra_tensors_are_named(theirs):
+    def edit(tensors):
+        del tensors["bert.encoder.layer.1.output.dense.bias"]
+        return tensors | {"bert.encoder.layer.7.output.dense.bias": np.zeros(8)}
+
+    change(theirs, edit)
+    with pytest.raises(CheckpointError) as error:
+        mini_bert.load(theirs)
+    assert "missing: bert.encoder.layer.1.output.dense.bias" in str(error.value)
+    assert "not expected: bert.encoder.layer.7.output.dense.bias" in str(error.value)
+
+
+@pytest.mark.parametrize(("key", "value", "word"), [
+    ("hidden_act", "swish", "swish"),
+    ("position_embedding_type", "relative_key", "absolute"),
+    ("is_decoder", True, "encoders"),
+    ("num_attention_heads", 3, "num_heads=3"),
+    ("hidden_size", "many", "hidden_size"),
+])
+def test_a_config_that_is_not_bert_is_refused(theirs, key, value, word):
+    config = json.loads((theirs / "config.json").read_text())
+    (theirs / "config.json").write_text(json.dumps(config | {key: value}))
+    with pytest.raises(ConfigError, match=word):
+        mini_bert.load(theirs)
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", "bert-base", "bert-large"])
+def test_bert_presets_are_in_their_layout(name):
+    assert BertLayout().fits(load_preset(name))
+
+
+@pytest.mark.parametrize("change_", [{"final_layernorm": True}, {"block": "pre_ln"}, {"token_types": 0},
+                                     {"mlm_head": "plain"}, {"attention_bias": False}])
+def test_other_models_are_saved_in_ours(change_, tmp_path):
+    sizes = {key: load_preset("debug").to_dict()[key] for key in ("num_layers", "num_heads", "hidden_size",
+                                                                 "intermediate_size", "vocab_size")}
+    MiniBERT(ModelConfig.from_dict({**load_preset("bert-tiny").to_dict(), **sizes, **change_})).save(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "mini-bert"

@@ -1,0 +1,54 @@
+"""Masking: how many, which, and what becomes of them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from mini_bert import InputError, mask_tokens
+
+ids_strategy = hnp.arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 40)), elements=st.integers(0, 99))
+
+
+@given(ids_strategy, st.floats(0, 1), st.integers(0, 100))
+def test_exactly_the_share_is_chosen_and_never_a_special_token(ids, share, seed):
+    before = ids.copy()
+    masked, targets, chosen = mask_tokens(ids, 100, 4, share, seed)
+    ordinary = (ids >= 5).sum(axis=1)
+    wanted = np.rint(share * ordinary)
+    if share > 0:
+        wanted = np.minimum(np.maximum(wanted, 1), ordinary)
+    assert np.array_equal(chosen.sum(axis=1), wanted)
+    assert (ids[chosen] >= 5).all()
+    assert np.array_equal(masked[~chosen], ids[~chosen])
+    assert np.array_equal(targets, before)
+    assert np.array_equal(ids, before)
+    assert ((masked[chosen] == 4) | (masked[chosen] >= 5)).all()
+
+
+def test_eighty_ten_ten_within_binomial_bounds():
+    ids = np.random.default_rng(0).integers(5, 8192, (2000, 100))
+    masked, _, chosen = mask_tokens(ids, 8192)
+    n = chosen.sum()
+    shares = {0.8: (masked[chosen] == 4).mean(), 0.1: (masked[chosen] == ids[chosen]).mean()}
+    for p, share in shares.items():
+        assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / n) + 1e-4      # a random token may be the same one
+
+
+def test_the_same_seed_gives_the_same_mask():
+    ids = np.random.default_rng(0).integers(5, 100, (4, 30))
+    first, again, other = (mask_tokens(ids, 100, rng=seed)[2] for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("call", [
+    {"input_ids": np.zeros(4, int)}, {"input_ids": np.zeros((1, 4))}, {"mask_prob": 1.5}, {"mask_prob": float("nan")},
+    {"vocab_size": 3}, {"mask_token_id": 100}, {"mask_token_id": -1},
+])
+def test_bad_arguments_are_refused(call):
+    with pytest.raises(InputError):
+        mask_tokens(**{"input_ids": np.full((1, 4), 7), "vocab_size": 100, **call})

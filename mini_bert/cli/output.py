@@ -27,7 +27,11 @@ class Output:
     def say(self, *what: Any) -> None:
         """Something for a person to read on the way; not with --json or --quiet."""
         if not (self.quiet or self.as_json):
-            self.console.print(*what)
+            self._print(*what)
+
+    def _print(self, *what: Any) -> None:
+        for item in what:      # a sentence is left whole, a table fitted to the width
+            self.console.print(item, soft_wrap=isinstance(item, str))
 
     def result(self, data: dict[str, Any], *shown: Any) -> None:
         """The result: the data as JSON, or what a person is shown instead."""
@@ -35,8 +39,7 @@ class Output:
             json.dump(data, sys.stdout, indent=2)
             print()
         else:
-            for item in shown:
-                self.console.print(item)
+            self._print(*shown)
 
 
 def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:

@@ -16,7 +16,7 @@ quickstart: $(VENV)/.installed      ## install into .venv and run the self-test
 	$(VENV)/bin/mini-bert selftest
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
-	$(VENV)/bin/python -m pytest --ignore=tests/parity
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity
 
 check: $(VENV)/.check               ## ruff, mypy --strict
 	$(VENV)/bin/ruff check .

@@ -17,6 +17,6 @@ __all__ = ["LARGER_BERT_CONFIG", "LargerBERT"]
 class LargerBERT(MiniBERT):
     """MiniBERT with the larger preset as its default."""
 
-    def __init__(self, config: ModelConfig = LARGER_BERT_CONFIG, *, dtype: npt.DTypeLike = np.float32,
+    def __init__(self, config: ModelConfig | None = None, *, dtype: npt.DTypeLike = np.float32,
                  seed: int | None = 0):
-        super().__init__(config, dtype=dtype, seed=seed)
+        super().__init__(LARGER_BERT_CONFIG if config is None else config, dtype=dtype, seed=seed)

@@ -13,9 +13,24 @@ class InputError(MiniBertError, ValueError):
     """Arrays that do not fit the model: ids, masks, positions, targets."""
 
 
-class ParameterError(MiniBertError, LookupError):
+class ParameterError(MiniBertError, KeyError):
     """A parameter name that does not exist, or an assignment that would replace a view."""
+
+    def __str__(self) -> str:         # KeyError would show the repr
+        return str(self.args[0])
+
+
+class NumericalError(MiniBertError, ArithmeticError):
+    """A result that is not a finite number: NaN or infinity in the weights, or an overflow."""
 
 
 class CheckpointError(MiniBertError):
     """A file or directory that is not a readable, complete and finite model."""
+
+
+class VocabularyError(MiniBertError, ValueError):
+    """A vocabulary or tokenizer file that cannot be used."""
+
+
+class CorpusError(MiniBertError):
+    """Text that cannot be read, or a corpus that is not whole or not of this vocabulary."""

@@ -1,9 +1,9 @@
 """Writing files so that a crash leaves either the old file or the new one, never half of one."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_hex
 
 from .errors import CheckpointError
 
@@ -17,14 +17,12 @@ def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, data in contents.items():
-            handle, temporary_name = tempfile.mkstemp(dir=directory, prefix=f".{name}.")
-            temporary = Path(temporary_name)
+            temporary = directory / f".{name}.{token_hex(8)}"
             staged.append((temporary, directory / name))
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.chmod(0o666 & ~_umask())      # mkstemp makes private files
         while staged:
             temporary, final = staged[0]
             temporary.replace(final)
@@ -35,12 +33,6 @@ def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
     finally:
         for temporary, _ in staged:
             temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sync_directory(directory: Path) -> None:

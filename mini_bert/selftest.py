@@ -13,45 +13,46 @@ from .core.memory import keep_freed_memory, training_memory
 from .core.model import MiniBERT
 from .proof import prove
 from .randomness import generator
-from .text.masking import NUM_SPECIAL, mask_tokens
+from .core.config import MASK
+from .text.masking import mask_tokens
 
 PARAMETERS = 4_498_880
 MEMORY_LIMIT = 10 * 10**9         # bytes: what Mini-BERT may need at the most, on any laptop
 
 
-class TestResult(NamedTuple):
+class Outcome(NamedTuple):
     name: str
     passed: bool
     detail: str
 
 
-def selftest(seed: int = 0) -> Iterator[TestResult]:
+def selftest(seed: int = 0) -> Iterator[Outcome]:
     """Mini-BERT through one training step at full size, then all gradient checks."""
     keep_freed_memory()
     model = MiniBERT(seed=seed)
     config = model.config
-    yield TestResult("config", config.hidden_size % config.num_heads == 0,
+    yield Outcome("config", config.hidden_size % config.num_heads == 0,
                      f"L={config.num_layers} H={config.hidden_size} A={config.num_heads} "
                      f"I={config.intermediate_size} T={config.max_seq_length} V={config.vocab_size}")
     count = model.get_parameter_count()
-    yield TestResult("parameters", count == PARAMETERS, f"{count:,}")
+    yield Outcome("parameters", count == PARAMETERS, f"{count:,}")
 
     rng = generator(seed, "selftest")
-    ids = rng.integers(NUM_SPECIAL, config.vocab_size, (32, config.max_seq_length))
+    ids = rng.integers(MASK + 1, config.vocab_size, (32, config.max_seq_length))
     masked, targets, positions = mask_tokens(ids, config.vocab_size, rng=rng)
     logits, _ = model.forward(masked[:2])
-    yield TestResult("forward", logits.shape == (2, config.max_seq_length, config.vocab_size)
+    yield Outcome("forward", logits.shape == (2, config.max_seq_length, config.vocab_size)
                      and bool(np.isfinite(logits).all()), f"{masked[:2].shape} -> {logits.shape}")
 
     grads = MiniBERTGradients(model)
     loss_sum, masked_count = grads.accumulate_mlm(masked, targets, positions)
     loss, uniform = loss_sum / masked_count, log(config.vocab_size)
-    yield TestResult("loss", abs(loss - uniform) < 0.1, f"{loss:.4f}, and ln V is {uniform:.4f}")
+    yield Outcome("loss", abs(loss - uniform) < 0.1, f"{loss:.4f}, and ln V is {uniform:.4f}")
 
     grads.gradients.flat /= masked_count
     silent = [name for name, gradient in grads.gradients.items() if not gradient.any()]
     norm = float(np.linalg.norm(grads.gradients.flat))
-    yield TestResult("backward", not silent and isfinite(norm) and norm > 0,
+    yield Outcome("backward", not silent and isfinite(norm) and norm > 0,
                      f"gradient norm {norm:.4f} over {len(grads.gradients)} parameters"
                      + (f"; no gradient: {', '.join(silent)}" if silent else ""))
 
@@ -60,18 +61,18 @@ def selftest(seed: int = 0) -> Iterator[TestResult]:
     model.params.flat -= rate * np.sign(grads.gradients.flat)
     after_sum, _ = grads.accumulate_mlm(masked, targets, positions)
     after = after_sum / masked_count
-    yield TestResult("step", after < loss, f"loss {loss:.4f} -> {after:.4f} at learning rate {rate}")
+    yield Outcome("step", after < loss, f"loss {loss:.4f} -> {after:.4f} at learning rate {rate}")
 
     predicted = training_memory(config, batch_size=32).total
     used = peak_memory()
-    yield TestResult("memory", max(used or 0, predicted) < MEMORY_LIMIT,
+    yield Outcome("memory", max(used or 0, predicted) < MEMORY_LIMIT,
                      f"{predicted / 1e6:.0f} MB predicted for training at batch 32"
                      + (f", {used / 1e6:.0f} MB at the peak so far" if used else ""))
 
     results = list(prove(seed=seed))
     worst = max(results, key=lambda result: result.error if isfinite(result.error) else float("inf"))
     failed = sum(not result.passed for result in results)
-    yield TestResult("gradients", failed == 0,
+    yield Outcome("gradients", failed == 0,
                      f"{len(results) - failed} of {len(results)} agree with finite differences; "
                      f"worst relative error {worst.error:.1e} ({worst.subject}, {worst.gradient})")
 

@@ -1,5 +1,6 @@
 """The `mini-bert` command."""
 
+import signal
 import sys
 
 
@@ -13,11 +14,10 @@ def main() -> None:
         sys.exit(f"The command line needs {error.name}: pip install mini-bert, or pip install {error.name}.")
     from ..errors import MiniBertError
 
+    if hasattr(signal, "SIGPIPE"):    # if the reader of our output goes, as `head` does, go quietly
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         app()
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:           # the reader of our output has gone, as `head` does
-        sys.stderr.close()
-        sys.exit(141)

@@ -5,6 +5,7 @@ from math import prod
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from ..configs import load_config
 from ..core.assembly import parameter_specs
@@ -12,7 +13,7 @@ from ..core.memory import training_memory
 from ..core.params import ParamSpec
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 
-Name = Annotated[str, typer.Argument(metavar="[PRESET|FILE]", help="A preset's name or a YAML file.")]
+Name = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="A preset's name or a YAML file.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a training step.")]
 
 
@@ -26,7 +27,7 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
     specs = parameter_specs(config)
     total = sum(prod(spec.shape) for spec in specs)
 
-    settings = table("setting", "value", right=("value",), title=f"[bold]{name}[/bold]")
+    settings = table("setting", "value", right=("value",), title=f"[bold]{escape(name)}[/bold]")
     for key, value in config.to_dict().items():
         settings.add_row(key, str(value))
 

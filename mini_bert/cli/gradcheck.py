@@ -12,7 +12,7 @@ from ..proof import prove, subjects
 from .output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 
 Names = Annotated[list[str] | None, typer.Argument(
-    metavar="[OP]...", help=f"What to check: {', '.join(subjects())}. All of it if nothing is named.",
+    metavar="OP", help=f"What to check: {', '.join(subjects())}. All of it if nothing is named.",
     show_default=False)]
 Verbose = Annotated[bool, typer.Option("--all", "-a", help="A row for each gradient, not for each case.")]
 

@@ -23,6 +23,8 @@ class Output:
     def __init__(self, as_json: bool, quiet: bool):
         self.as_json, self.quiet = as_json, quiet
         self.console = Console(highlight=False, stderr=as_json)
+        if not self.console.is_terminal:      # lines that a program reads are not folded
+            self.console = Console(highlight=False, stderr=as_json, width=200)
 
     def say(self, *what: Any) -> None:
         """Something for a person to read on the way; not with --json or --quiet."""

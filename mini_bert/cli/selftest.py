@@ -17,7 +17,7 @@ def selftest_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: Q
     results = []
     for result in selftest(seed):
         results.append(result)
-        output.say(f"{verdict(result.passed):<6} [bold]{result.name:<11}[/bold]{result.detail}")
+        output.say(f"[bold]{result.name:<11}[/bold]{verdict(result.passed)}  {result.detail}")
     passed = all(result.passed for result in results)
     output.result({"passed": passed, "tests": [result._asdict() for result in results]},
                   "Everything works." if passed else "[bold red]The self-test failed.[/bold red]")

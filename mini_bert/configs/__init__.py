@@ -1,6 +1,7 @@
 """The shipped presets, and YAML files in the same form."""
 
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ def preset_names() -> list[str]:
 
 def load_preset(name: str) -> ModelConfig:
     """The shipped model config of this name; `default` is `mini`."""
-    name = _ALIASES.get(name, name)
+    name = _ALIASES.get(str(name), str(name))
     if name not in preset_names():
-        near = get_close_matches(name, preset_names(), n=1, cutoff=0.0)[0]
-        raise ConfigError(f"There is no preset {name!r}; the nearest is {near!r}, and all are "
+        near = get_close_matches(name[:100], preset_names(), n=1, cutoff=0.0)[0]
+        raise ConfigError(f"There is no preset {name[:100]!r}; the nearest is {near!r}, and all are "
                           f"{', '.join(preset_names())}.")
     return _parse((_PRESETS / f"{name}.yaml").read_text("utf-8"), f"The preset {name}")
 
@@ -31,16 +32,24 @@ def describe_preset(name: str) -> str:
     return (_PRESETS / f"{name}.yaml").read_text("utf-8").splitlines()[0].lstrip("# ")
 
 
-def load_config(name_or_file: str) -> ModelConfig:
-    """A preset by name, or a YAML file by path: whatever ends in .yaml or .yml, or exists, is a path."""
+def load_config(name_or_file: str | PathLike[str]) -> ModelConfig:
+    """A preset by name, or else a YAML file by path."""
     path = Path(name_or_file)
-    if path.suffix not in (".yaml", ".yml") and not path.exists():
-        return load_preset(name_or_file)
+    is_name = path.name == str(name_or_file) and path.suffix not in (".yaml", ".yml")
+    if is_name and (str(path) in (*preset_names(), *_ALIASES) or not _is_file(path)):
+        return load_preset(str(path))
     try:
         text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     return _parse(text, str(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):             # a name that no file can have
+        return False
 
 
 def _parse(text: str, source: str) -> ModelConfig:
@@ -48,6 +57,6 @@ def _parse(text: str, source: str) -> ModelConfig:
 
     try:
         values: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())[:300]}.") from None
     return ModelConfig.from_dict({} if values is None else values, source)

@@ -16,6 +16,7 @@ class Cache(Mapping[str, Array]):
 
     The parts hold what each component's backward needs. Their arrays are listed under the component's
     name for them and the layer's number; keys that begin with an underscore are the operations' own.
+    Where all tokens were computed a row each is shown as (B, T, ...), where some were selected as (M, ...).
     """
 
     select: Selection
@@ -31,7 +32,12 @@ class Cache(Mapping[str, Array]):
         for suffix, part in parts:
             for name, value in part.items():
                 if isinstance(value, np.ndarray) and not name.startswith("_"):
-                    yield name + suffix, value
+                    whole = value.ndim == 2 and len(value) == self.select.B * self.select.T
+                    yield name + suffix, value.reshape(self.select.B, self.select.T, -1) if whole else value
+
+    def shape_of(self, n: int) -> tuple[int, ...]:
+        """The shape of a result with n features a token: (B, T, n), or (M, n) where some were selected."""
+        return (self.select.B, self.select.T, n) if self.select.rows is None else (self.select.M, n)
 
     def __getitem__(self, name: str) -> Array:
         for known, value in self._named():

@@ -4,6 +4,7 @@ The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked u
 and are compared nowhere else.
 """
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
@@ -12,6 +13,10 @@ from typing import Any
 from ..errors import ConfigError
 
 PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
+
+# sizes, and what no file may ask for: far beyond any BERT, and near enough to fail at once
+_LARGEST = {"num_layers": 1000, "num_heads": 10_000, "hidden_size": 100_000, "intermediate_size": 1_000_000,
+            "vocab_size": 10_000_000, "max_seq_length": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,11 @@ class ModelConfig:
         for field in fields(self):
             value = _coerce(field.name, getattr(self, field.name), type(field.default))
             object.__setattr__(self, field.name, value)
-        for name in ("num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size",
-                     "max_seq_length"):
+        for name in _LARGEST:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if self.num_layers > 1000:
-            raise ConfigError(f"num_layers must be at most 1000, not {self.num_layers}.")
+            if getattr(self, name) > _LARGEST[name]:
+                raise ConfigError(f"{name} must be at most {_LARGEST[name]:,}, not {getattr(self, name)}.")
         if self.token_types < 0:
             raise ConfigError(f"token_types must be 0 (none) or more, not {self.token_types}.")
         if self.hidden_size % self.num_heads:
@@ -75,12 +79,16 @@ class ModelConfig:
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
-                near = get_close_matches(str(key), known, n=1, cutoff=0.0)[0]
-                raise ConfigError(f"{source} has an unknown key {key!r}; the nearest valid key is {near!r}.")
+                near = get_close_matches(str(key)[:100], known, n=1, cutoff=0.0)[0]
+                raise ConfigError(f"{source} has an unknown key {_shown(key)}; the nearest valid key is {near!r}.")
+        from .slots import check_words  # the table knows the words, and is built on this class
+
         try:
-            return cls(**values)
+            config = cls(**values)
+            check_words(config)
         except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from None
+        return config
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -92,22 +100,27 @@ def _coerce(name: str, value: Any, kind: type) -> Any:
         words = {"true": True, "false": False}
         accepted = words.get(value.lower()) if isinstance(value, str) else value
         if not isinstance(accepted, bool):
-            raise ConfigError(f"{name} must be true or false, not {value!r}.")
+            raise ConfigError(f"{name} must be true or false, not {_shown(value)}.")
         return accepted
     if kind is str:
         if not isinstance(value, str):
-            raise ConfigError(f"{name} must be a word, not {value!r}.")
+            raise ConfigError(f"{name} must be a word, not {_shown(value)}.")
         return value
     what = "a whole number" if kind is int else "a number"
-    if isinstance(value, bool):
-        raise ConfigError(f"{name} must be {what}, not {value!r}.")
     try:
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise TypeError
         number = kind(value)
+        if kind is int and not isinstance(value, str) and number != value:
+            raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"{name} must be {what}, not {value!r}.") from None
-    if kind is int and not isinstance(value, str) and number != value:
-        raise ConfigError(f"{name} must be {what}, not {value!r}.")
+        raise ConfigError(f"{name} must be {what}, not {_shown(value)}.") from None
     return number
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, not longer than a line."""
+    return reprlib.repr(value)
 
 
 def _nearest_divisor(n: int, wish: int) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .arrays import Array, BoolArray, IntArray
 from .cache import Cache
-from .inputs import check_ids, check_mask
+from .inputs import as_array, check_ids, check_mask
 from .model import DropoutKey, MiniBERT
 from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from .params import Parameters
@@ -63,7 +63,7 @@ class MiniBERTGradients:
         Adds the gradient of the summed loss and returns (sum, count); divide the gradients by the total
         count after the last batch.
         """
-        selected = check_mask(mask_positions, np.shape(input_ids), "mask_positions")
+        selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
         targets = _check_targets(target_ids, selected, self.model.config.vocab_size)
         logits, cache = self.model.forward(input_ids, attention_mask, token_types=token_types,
                                            positions=selected, dropout_key=dropout_key)
@@ -74,16 +74,21 @@ class MiniBERTGradients:
 
 def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[Array, IntArray, BoolArray]:
     """logits (N, V), targets (N,) and selected (N,), checked against each other."""
-    if logits.ndim != 3:
-        raise InputError(f"logits must have the shape (batch, tokens, vocabulary), not {logits.shape}.")
-    V = logits.shape[2]
-    selected = check_mask(mask_positions, logits.shape[:2], "mask_positions")
+    scores = as_array(logits, "logits")
+    if scores.ndim != 3 or scores.dtype.kind != "f":
+        raise InputError("logits must be floating-point numbers of shape (batch, tokens, vocabulary), "
+                         f"not {scores.dtype} {scores.shape}.")
+    V = scores.shape[2]
+    selected = check_mask(mask_positions, scores.shape[:2], "mask_positions", "logits")
     targets = _check_targets(target_ids, selected, V)
-    return logits.reshape(-1, V), targets.reshape(-1), selected.reshape(-1)
+    return scores.reshape(-1, V), targets.reshape(-1), selected.reshape(-1)
 
 
 def _check_targets(target_ids: IntArray, selected: BoolArray, V: int) -> IntArray:
     """The true ids at selected positions; what stands elsewhere, -100 for instance, is never read."""
-    if np.shape(target_ids) != selected.shape:
-        raise InputError(f"target_ids has the shape {np.shape(target_ids)}, but mask_positions {selected.shape}.")
-    return check_ids(np.where(selected, target_ids, 0), V, "target_ids", "the vocabulary")
+    targets = as_array(target_ids, "target_ids")
+    if targets.shape != selected.shape:
+        raise InputError(f"target_ids has the shape {targets.shape}, but mask_positions {selected.shape}.")
+    if targets.dtype.kind not in "iu":
+        raise InputError(f"target_ids must be whole numbers, not {targets.dtype}.")
+    return check_ids(np.where(selected, targets, 0), V, "target_ids", "the vocabulary")

@@ -10,9 +10,17 @@ from .arrays import Array, BoolArray, IntArray
 from .config import ModelConfig
 
 
+def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """An array of whatever was given, lists included, if their rows are of one length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} has rows of different lengths; pad them to one length.") from None
+
+
 def check_ids(ids: npt.ArrayLike, limit: int, name: str, of_what: str) -> IntArray:
     """A (B, T) array of whole numbers in [0, limit)."""
-    array = np.asarray(ids)
+    array = as_array(ids, name)
     if array.dtype.kind not in "iu":
         raise InputError(f"{name} must be whole numbers, not {array.dtype}.")
     if array.ndim != 2:
@@ -32,20 +40,11 @@ def check_batch(config: ModelConfig, input_ids: npt.ArrayLike, attention_mask: n
                 ) -> tuple[IntArray, BoolArray | None, IntArray | None, BoolArray | None]:
     """ids, key mask (None where nothing is padding), token types and positions, all (B, T)."""
     ids = check_ids(input_ids, config.vocab_size, "input_ids", "the vocabulary")
-    if ids.shape[1] > config.max_seq_length:
-        raise InputError(f"input_ids has {ids.shape[1]} tokens a sequence; this model takes at most "
-                         f"max_seq_length={config.max_seq_length}.")
-    key_mask = None
-    if attention_mask is not None:
-        key_mask = check_mask(attention_mask, ids.shape, "attention_mask")
-        hidden = np.flatnonzero(~key_mask.any(axis=1))
-        if len(hidden):
-            raise InputError(f"attention_mask hides every token of sequence {hidden[0]}; "
-                             "each sequence needs at least one real token.")
-        if positions is not None and (check_mask(positions, ids.shape, "positions") & ~key_mask).any():
-            raise InputError("positions selects padding: a token that attention_mask hides has no prediction.")
-        if key_mask.all():
-            key_mask = None
+    check_length(config, ids.shape[1], "input_ids")
+    key_mask = None if attention_mask is None else check_key_mask(attention_mask, ids.shape, "input_ids")
+    chosen = None if positions is None else check_mask(positions, ids.shape, "positions", "input_ids")
+    if chosen is not None and key_mask is not None and (chosen & ~key_mask).any():
+        raise InputError("positions selects padding: a token that attention_mask hides has no prediction.")
     types = None
     if token_types is not None:
         if config.token_types == 0:
@@ -53,27 +52,42 @@ def check_batch(config: ModelConfig, input_ids: npt.ArrayLike, attention_mask: n
         types = check_ids(token_types, config.token_types, "token_types", "the token types")
         if types.shape != ids.shape:
             raise InputError(f"token_types has the shape {types.shape}, but input_ids {ids.shape}.")
-    return ids, key_mask, types, None if positions is None else check_mask(positions, ids.shape, "positions")
+    return ids, key_mask, types, chosen
 
 
-def check_mask(mask: npt.ArrayLike, shape: tuple[int, ...], name: str) -> BoolArray:
-    """A mask of this shape as booleans; numbers must be 0 or 1."""
-    array = np.asarray(mask)
+def check_length(config: ModelConfig, T: int, name: str) -> None:
+    if config.max_seq_length < T:
+        raise InputError(f"{name} has {T} tokens a sequence; this model takes at most "
+                         f"max_seq_length={config.max_seq_length}.")
+
+
+def check_key_mask(mask: npt.ArrayLike, shape: tuple[int, ...], beside: str) -> BoolArray | None:
+    """The attention mask as booleans; None if it hides nothing."""
+    key_mask = check_mask(mask, shape, "attention_mask", beside)
+    hidden = np.flatnonzero(~key_mask.any(axis=1))
+    if len(hidden):
+        raise InputError(f"attention_mask hides every token of sequence {hidden[0]}; "
+                         "each sequence needs at least one real token.")
+    return None if key_mask.all() else key_mask
+
+
+def check_mask(mask: npt.ArrayLike, shape: tuple[int, ...], name: str, beside: str) -> BoolArray:
+    """A mask of this shape, which is that of `beside`, as booleans; numbers must be 0 or 1."""
+    array = as_array(mask, name)
     if array.shape != shape:
-        raise InputError(f"{name} has the shape {array.shape}, but input_ids {shape}.")
+        raise InputError(f"{name} has the shape {array.shape}, but {beside} {shape}.")
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be booleans or zeros and ones, not {array.dtype}.")
-    booleans = array.astype(bool)
-    if array.dtype.kind != "b" and (array != booleans).any():
+    if array.dtype.kind != "b" and ((array != 0) & (array != 1)).any():
         raise InputError(f"{name} must hold zeros and ones alone.")
-    return booleans
+    return array.astype(bool)
 
 
-def check_hidden(array: npt.ArrayLike, shape: tuple[int, int], dtype: np.dtype[Any], name: str) -> Array:
-    """Floating-point rows (N, n), given in that shape or as (B, T, n), in the model's precision."""
-    given = np.asarray(array)
-    if given.dtype.kind != "f":
-        raise InputError(f"{name} must be floating-point numbers, not {given.dtype}.")
-    if given.shape[-1:] != shape[1:] or given.size != shape[0] * shape[1]:
-        raise InputError(f"{name} has the shape {given.shape}, which does not fit ({shape[0]} rows, {shape[1]}).")
-    return np.ascontiguousarray(given, dtype).reshape(shape)
+def check_floats(values: npt.ArrayLike, name: str, *shapes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Floating-point numbers in one of these shapes, as rows (N, n) in the model's precision."""
+    array = as_array(values, name)
+    if array.dtype.kind != "f":
+        raise InputError(f"{name} must be floating-point numbers, not {array.dtype}.")
+    if array.shape not in shapes:
+        raise InputError(f"{name} has the shape {array.shape}; it must be {' or '.join(map(str, shapes))}.")
+    return np.ascontiguousarray(array, dtype).reshape(-1, array.shape[-1])

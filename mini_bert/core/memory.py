@@ -2,7 +2,7 @@
 
 The prediction counts the arrays that live at the peak, early in the backward: the parameters, their
 gradients, the optimiser's two moments, the activations in the cache, and one layer's gradients on the
-way. It is good to about a tenth; the interpreter and the libraries, some 40 MB, come on top.
+way. It is good to about a fifth; the interpreter and the libraries, some 40 MB, come on top.
 """
 
 import ctypes
@@ -55,8 +55,9 @@ def keep_freed_memory() -> bool:
     """Ask the C library to keep what is freed for the next allocation. Returns whether it agreed.
 
     A training step allocates the same large arrays as the step before it. By default glibc hands them
-    back to the system when they are freed, and taking fresh pages costs a fault every 4 KiB: about a
-    tenth of a step. This holds for the whole process; other C libraries than glibc are left alone.
+    back to the system when they are freed, and taking fresh pages costs a fault every 4 KiB: a tenth to
+    a quarter of a step. Call it once before training. It holds for the whole process; other C libraries
+    than glibc are left alone.
     """
     if not sys.platform.startswith("linux"):
         return False

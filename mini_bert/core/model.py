@@ -11,19 +11,19 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ConfigError, InputError
+from ..errors import ConfigError, InputError, NumericalError
 from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .assembly import Assembly
 from .block import DropoutSource
 from .cache import Cache
 from .config import ModelConfig
-from .inputs import check_batch, check_hidden
+from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
 from .params import Parameters
 from .selection import Selection
 from .storage import read_model, write_model
 
-DropoutKey = tuple[str | int, ...]
+DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
 
 
 class MiniBERT:
@@ -38,12 +38,13 @@ class MiniBERT:
         if not isinstance(config, ModelConfig):
             raise ConfigError(f"A model is built from a ModelConfig, not from {type(config).__name__}; "
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
-        if self.dtype not in (np.float32, np.float64):
-            raise ConfigError(f"dtype must be float32 or float64, not {self.dtype}.")
+        self.dtype = _precision(dtype)
         self.training = False
         self.parts = Assembly(config)
-        self.params = Parameters(self.parts.layout(), self.dtype)
+        try:
+            self.params = Parameters(self.parts.layout(), self.dtype)
+        except (MemoryError, ValueError):
+            raise ConfigError("There is not enough memory for the parameters of this config.") from None
         if seed is not None:
             self.params.initialise(seed)
 
@@ -57,7 +58,7 @@ class MiniBERT:
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With
         `positions` (B, T), True where the hidden state is wanted, only those rows are computed in the
         last layer, and the result is (M, H) in reading order. In training mode a model with dropout
-        needs `dropout_key`, such as (seed, step): the same key drops the same elements.
+        needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
@@ -73,11 +74,12 @@ class MiniBERT:
         if self.parts.final_ln is not None:
             x, cache.final_ln = self.parts.final_ln.forward(self.params, x)
         cache.top["final_hidden"] = x
+        self._require_finite(x, "hidden states")
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
     def encode_backward(self, dhidden: Array, cache: Cache, grads: Parameters) -> None:
         """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`."""
-        dx = check_hidden(dhidden, (cache.select.M, self.config.hidden_size), self.dtype, "dhidden")
+        dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.parts.final_ln is not None:
             dx = self.parts.final_ln.backward(dx, cache.final_ln, grads)
         everything = Selection(cache.select.B, cache.select.T)
@@ -96,24 +98,31 @@ class MiniBERT:
                                     positions=positions, dropout_key=dropout_key)
         logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size))
         cache.top["logits"] = logits
+        self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Parameters) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
-        flat = check_hidden(dlogits, (cache.select.M, self.config.vocab_size), self.dtype, "dlogits")
+        if cache.head is None:
+            raise InputError("This cache is of encode(), which computes no logits; use forward().")
+        flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         dhidden = self.parts.head.backward(flat, cache.head, grads)
-        self.encode_backward(dhidden, cache, grads)
+        self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads)
 
     # ---------------------------------------------------------------- sequence summaries
 
     def pool(self, hidden: Array) -> tuple[Array, Any]:
         """One vector (B, H) a sequence, from hidden states (B, T, H), if the model has a pooler."""
-        return self.parts.pooler.forward(self.params, np.ascontiguousarray(hidden[:, 0]))
+        B, T, H = _three_axes(hidden, "hidden")
+        rows = check_floats(hidden, "hidden", (B, T, self.config.hidden_size), dtype=self.dtype)
+        pooled, cache = self.parts.pooler.forward(self.params, rows.reshape(B, T, H)[:, 0])
+        return pooled, (T, cache)
 
-    def pool_backward(self, dpooled: Array, cache: Any, grads: Parameters, T: int) -> Array:
+    def pool_backward(self, dpooled: Array, cache: Any, grads: Parameters) -> Array:
         """dpooled (B, H) -> dhidden (B, T, H), which is zero behind the first token."""
+        T, pooler = cache
         dhidden = np.zeros((len(dpooled), T, self.config.hidden_size), self.dtype)
-        dhidden[:, 0] = self.parts.pooler.backward(dpooled, cache, grads)
+        dhidden[:, 0] = self.parts.pooler.backward(dpooled, pooler, grads)
         return dhidden
 
     # ---------------------------------------------------------------- one part at a time
@@ -121,9 +130,12 @@ class MiniBERT:
     def _multi_head_attention(self, x: Array, layer: int = 0,
                               attention_mask: npt.ArrayLike | None = None) -> tuple[Array, dict[str, Any]]:
         """The attention of one layer alone, on x (B, T, H): its output, and Q, K, V, scores and so on."""
-        B, T, H = np.shape(x)
-        rows = check_hidden(x, (B * T, self.config.hidden_size), self.dtype, "x")
-        key_mask = check_batch(self.config, np.zeros((B, T), np.intp), attention_mask, None, None)[1]
+        B, T, H = _three_axes(x, "x")
+        rows = check_floats(x, "x", (B, T, self.config.hidden_size), dtype=self.dtype)
+        check_length(self.config, T, "x")
+        key_mask = None if attention_mask is None else check_key_mask(attention_mask, (B, T), "x")
+        if not 0 <= layer < len(self.parts.layers):
+            raise InputError(f"There is no layer {layer}; this model has 0 to {len(self.parts.layers) - 1}.")
         y, cache = self.parts.layers[layer].attention.forward(self.params, rows, Selection(B, T), key_mask, None)
         return y.reshape(B, T, H), cache
 
@@ -150,7 +162,20 @@ class MiniBERT:
         if active and key is None:
             raise InputError("This model is in training mode and has dropout: pass dropout_key=(seed, step), "
                              "which says what to drop, or call set_training(False).")
-        return lambda place: generator(0, "dropout", *key, layer, place) if active and key is not None else None
+        if not active or key is None:
+            return lambda place: None
+        if not isinstance(key, tuple) or not key:
+            raise InputError(f"dropout_key must be a tuple such as (seed, step), not {key!r}.")
+        seed, *purpose = key
+        return lambda place: generator(seed, "dropout", *purpose, layer, place)
+
+    def _require_finite(self, result: Array, what: str) -> None:
+        if np.isfinite(result.sum()):         # one NaN or infinity is enough to spoil a sum
+            return
+        broken = next((name for name, value in self.params.items() if not np.isfinite(value).all()), None)
+        raise NumericalError(f"The {what} are not finite: " + (
+            f"the parameter {broken} has NaN or infinity." if broken is not None else
+            "the numbers have grown beyond the precision; the weights or the learning rate are too large."))
 
     # ---------------------------------------------------------------- files
 
@@ -161,14 +186,14 @@ class MiniBERT:
     @classmethod
     def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:
         """The model in a directory that `save` wrote, or in Hugging Face's BERT layout."""
-        config, tensors = read_model(directory)
+        config, tensors = read_model(directory, _precision(dtype))
         model = cls(config, dtype=dtype, seed=None)
         model._fill(tensors)
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:
         """Replace the numbers of this model by those in `directory`; the configs must agree."""
-        config, tensors = read_model(directory)
+        config, tensors = read_model(directory, self.dtype)
         if config != self.config:
             changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
                        for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
@@ -179,3 +204,20 @@ class MiniBERT:
         for name in self.params:
             self.params[name][...] = tensors[name]
 
+
+
+def _precision(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    try:
+        precision: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        precision = np.dtype(object)
+    if precision not in (np.float32, np.float64):
+        raise ConfigError(f"dtype must be float32 or float64, not {dtype}.")
+    return precision
+
+
+def _three_axes(array: Array, name: str) -> tuple[int, int, int]:
+    shape = as_array(array, name).shape
+    if len(shape) != 3:
+        raise InputError(f"{name} must have the shape (batch, tokens, features), not {shape}.")
+    return shape

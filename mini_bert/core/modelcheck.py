@@ -5,12 +5,13 @@ direction d tests them at once: (L(p + h d) - L(p - h d)) / 2h must equal the gr
 An error stays unseen only if it is orthogonal to d, to within the tolerance.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..errors import NumericalError
 from ..randomness import generator
 from .arrays import Array
 from .config import MASK, ModelConfig
@@ -42,7 +43,7 @@ def distinct_slots(configs: Mapping[str, ModelConfig], sizes: ModelConfig) -> di
     return {", ".join(users): config for config, users in names.items()}
 
 
-def check_model(name: str, config: ModelConfig, seed: int = 0) -> list[CheckResult]:
+def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
     """Every parameter's gradient: of the MLM loss at masked positions alone, and of all outputs.
 
     The batch has padding, the model is in training mode, and biases and LayerNorm parameters are moved
@@ -65,14 +66,21 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> list[CheckResu
         if min(_smallest_activation_input(model, partial(run, ids, mask, positions=positions, **context))
                for positions in (None, chosen)) > MARGIN:
             break
-
-    results = []
+    else:
+        raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
 
     if "mlm_head_b" in model.params:
         def masked_loss(grads: MiniBERTGradients) -> float:
             return grads.accumulate_mlm(ids, ids, chosen, mask, **context)[0]
 
-        results += _check_directions(name, "masked positions", model, masked_loss, rng)
+        def mean_loss(grads: MiniBERTGradients) -> float:
+            logits, cache = model.forward(ids, mask, **context)
+            loss, dlogits = grads.compute_mlm_loss_and_gradients(logits, ids, chosen)
+            grads.backward_from_logits(dlogits, cache)
+            return loss
+
+        yield from _check_directions(name, "masked positions", model, masked_loss, rng)
+        yield from _check_directions(name, "all logits", model, mean_loss, rng)
 
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
@@ -83,11 +91,11 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> list[CheckResu
         if "pooler_W" in model.params:
             pooled, pool_cache = model.pool(hidden)
             loss += float((pooled * pool_cotangent).sum())
-            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads.gradients, T)
+            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads.gradients)
         grads.backward_from_hidden(dhidden, cache)
         return loss
 
-    return results + _check_directions(name, "all hidden states", model, all_outputs, rng)
+    yield from _check_directions(name, "all hidden states", model, all_outputs, rng)
 
 
 def _check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[MiniBERTGradients], float],

@@ -45,7 +45,7 @@ class Parameters(Mapping[str, Array]):
         self.layout = tuple(layout)
         self.specs = {item.name: item for item in self.layout if isinstance(item, ParamSpec)}
         self.ties = {item.name: item for item in self.layout if isinstance(item, Tie)}
-        self.flat: Array = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
+        self._flat: Array = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
         self.slices: dict[str, slice] = {}        # where in `flat` each parameter lies
         self._views: dict[str, Array] = {}
         start = 0
@@ -56,6 +56,20 @@ class Parameters(Mapping[str, Array]):
         for name, tie in self.ties.items():
             target = self._views[tie.target]
             self._views[name] = target.T if tie.transposed else target
+
+    @property
+    def flat(self) -> Array:
+        """All numbers in one array."""
+        return self._flat
+
+    @flat.setter
+    def flat(self, value: Array) -> None:
+        if value is not self._flat:               # `params.flat -= x` ends here, with the buffer itself
+            raise ParameterError("The flat buffer cannot be replaced: the named views would keep the old one; "
+                                 "write params.flat[...] = value to change its numbers.")
+
+    def __reduce__(self) -> tuple[Any, ...]:      # copies and workers get views of their own buffer
+        return _restore, (self.layout, self._flat)
 
     def __getitem__(self, name: str) -> Array:
         try:
@@ -89,3 +103,9 @@ class Parameters(Mapping[str, Array]):
             self[name][...] = spec.mean
             if spec.std:
                 self[name][...] += spec.std * generator(seed, "init", name).standard_normal(spec.shape)
+
+
+def _restore(layout: tuple[ParamSpec | Tie, ...], flat: Array) -> Parameters:
+    params = Parameters(layout, flat.dtype)
+    params.flat[...] = flat
+    return params

@@ -3,6 +3,7 @@
 To add a variant: write its file, add its word here, and ship a preset that uses it.
 """
 
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import ConfigError
@@ -26,9 +27,17 @@ SLOTS: dict[str, dict[str, Any]] = {
 }
 
 
+def check_words(config: ModelConfig) -> None:
+    """Refuse a word that names nothing."""
+    for slot, choices in SLOTS.items():
+        word = getattr(config, slot)
+        if word not in choices:
+            near = get_close_matches(word[:100], choices, n=1, cutoff=0.0)[0]
+            raise ConfigError(f"{slot}: {word[:100]!r} is not a choice; the nearest is {near!r}, and all are "
+                              f"{', '.join(choices)}.")
+
+
 def fill(config: ModelConfig, slot: str) -> Any:
     """What the config's word for this slot names."""
-    word = getattr(config, slot)
-    if word not in SLOTS[slot]:
-        raise ConfigError(f"{slot}: {word!r} is not a choice; choose one of {', '.join(SLOTS[slot])}.")
-    return SLOTS[slot][word]
+    check_words(config)
+    return SLOTS[slot][getattr(config, slot)]

@@ -36,8 +36,8 @@ class Layout(Protocol):
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
         """Our config, and the arrays under our names and in our orientation."""
 
-    def names(self, config: ModelConfig) -> dict[str, str]:
-        """The layout's names for our parameters, where they differ."""
+    def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        """The name and shape of one of our parameters in the file."""
 
     def fits(self, config: ModelConfig) -> bool:
         """Can this layout hold such a model?"""
@@ -62,8 +62,8 @@ class MiniLayout:
         fields = {key: value for key, value in config.items() if key not in self._marker}
         return ModelConfig.from_dict(fields, f"{source}/{CONFIG}"), tensors
 
-    def names(self, config: ModelConfig) -> dict[str, str]:
-        return {}
+    def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        return name, shape
 
     def fits(self, config: ModelConfig) -> bool:
         return True
@@ -81,7 +81,7 @@ def register_layout(layout: Layout) -> None:
 
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str]) -> None:
-    """Write a model's two files, whole or not at all."""
+    """Write a model's two files; both are whole on disk before either takes its name."""
     from safetensors.numpy import save
 
     if not np.isfinite(params.flat).all():
@@ -93,8 +93,8 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
     write_files(Path(directory), {WEIGHTS: weights, CONFIG: (json.dumps(description, indent=2) + "\n").encode()})
 
 
-def read_model(directory: str | PathLike[str]) -> tuple[ModelConfig, Tensors]:
-    """The config and the parameters in a directory, complete, of the right shapes and finite."""
+def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors]:
+    """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`."""
     path = _model_directory(Path(directory))
     description = _read_json(path / CONFIG)
     layout = next((layout for layout in _layouts if layout.claims(description)), None)
@@ -102,21 +102,25 @@ def read_model(directory: str | PathLike[str]) -> tuple[ModelConfig, Tensors]:
         raise CheckpointError(f"{path / CONFIG} has model_type {description.get('model_type')!r}; "
                               "the types that can be opened are 'mini-bert' and 'bert'.")
     config, tensors = layout.read(description, _read_tensors(path), str(path))
-    _verify(config, tensors, path, layout.names(config))
-    return config, tensors
+    return config, _verified(config, tensors, path, layout, dtype)
 
 
 def _model_directory(directory: Path) -> Path:
     """The directory itself, or the part of a sentence-transformers directory that holds the encoder."""
-    if not directory.exists():
-        raise CheckpointError(f"There is no directory {directory}.")
-    if not directory.is_dir():
+    try:
+        there, is_directory = directory.exists(), directory.is_dir()
+    except (OSError, ValueError):             # a name that nothing can have
+        there, is_directory = False, False
+    if not there:
+        raise CheckpointError(f"There is no directory {str(directory)[:200]}.")
+    if not is_directory:
         raise CheckpointError(f"{directory} is a file; name a directory that holds {CONFIG} and {WEIGHTS}. "
                               "Pickled checkpoints (.pkl, .bin, .pt) are not opened, as they can run code.")
     if not (directory / CONFIG).exists() and (directory / "modules.json").exists():
         modules = _read_json(directory / "modules.json", list)
-        if modules and isinstance(modules[0], dict):
-            return directory / str(modules[0].get("path", ""))
+        part = str(modules[0].get("path", "")) if modules and isinstance(modules[0], dict) else ""
+        if part and Path(part).name == part:
+            return directory / part
     return directory
 
 
@@ -125,7 +129,7 @@ def _read_json(path: Path, kind: type = dict) -> Any:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise CheckpointError(f"{path.parent} has no {path.name}, so it is not a model's directory.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} cannot be read as JSON: {error}.") from None
     if not isinstance(content, kind):
         raise CheckpointError(f"{path} holds a JSON {type(content).__name__}, not a {kind.__name__}.")
@@ -137,7 +141,7 @@ def _read_tensors(directory: Path) -> Tensors:
         return _read_safetensors(directory / WEIGHTS)
     if (directory / SHARDS).exists():
         files = _read_json(directory / SHARDS).get("weight_map")
-        if not isinstance(files, dict) or not all(Path(str(name)).name == name for name in files.values()):
+        if not isinstance(files, dict) or not all(Path(str(name)).name == name != ".." for name in files.values()):
             raise CheckpointError(f"{directory / SHARDS} has no valid weight_map.")
         return {name: tensor for file in sorted(set(files.values()))
                 for name, tensor in _read_safetensors(directory / file).items()}
@@ -156,7 +160,7 @@ def _read_safetensors(path: Path) -> Tensors:
                 return {name: file.get_tensor(name) for name in names}
         raw: list[tuple[str, dict[str, Any]]] = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
         return {name: _decode(view["dtype"], view["data"]).reshape(view["shape"]) for name, view in raw}
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
 
 
@@ -167,24 +171,29 @@ def _decode(kind: str, data: bytes) -> Array:
     return np.frombuffer(data, f"<{kind[0].lower()}{int(kind[1:]) // 8}")
 
 
-def _verify(config: ModelConfig, tensors: Tensors, path: Path, names: dict[str, str]) -> None:
-    """The tensors are exactly the parameters of a model with this config, and finite."""
+def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout, dtype: np.dtype[Any]) -> Tensors:
+    """The tensors in this precision, if they are exactly the parameters of such a model, and finite."""
     expected = {spec.name: spec.shape for spec in parameter_specs(config)}
-    missing = [names.get(name, name) for name in expected if name not in tensors]
+    missing = [layout.on_disk(config, name, shape)[0] for name, shape in expected.items() if name not in tensors]
     extra = [name for name in tensors if name not in expected]
     problems = [f"{what}: {', '.join(which)}"
                 for what, which in (("missing", missing), ("not expected", extra)) if which]
     if problems:
         raise CheckpointError(f"The tensors in {path} do not fit its config; {'; '.join(problems)}.")
+    result = {}
     for name, shape in expected.items():
-        if tensors[name].shape != shape:
-            raise CheckpointError(f"{names.get(name, name)} in {path} has the shape {tensors[name].shape}; "
-                                  f"its config says {shape}.")
-        if tensors[name].dtype.kind != "f":
-            raise CheckpointError(f"{name} in {path} holds {tensors[name].dtype}, not floating-point numbers.")
-    broken = _first_not_finite(tensors)
-    if broken is not None:
-        raise CheckpointError(f"{broken} in {path} has values that are not finite (NaN or infinity).")
+        theirs, theirs_shape = layout.on_disk(config, name, shape)
+        tensor = tensors[name]
+        if tensor.shape != shape:
+            found = layout.on_disk(config, name, tensor.shape)[1]
+            raise CheckpointError(f"{theirs} in {path} has the shape {found}; its config says {theirs_shape}.")
+        if tensor.dtype.kind != "f":
+            raise CheckpointError(f"{theirs} in {path} holds {tensor.dtype}, not floating-point numbers.")
+        with np.errstate(over="ignore"):
+            result[name] = tensor.astype(dtype, copy=False)
+        if not np.isfinite(result[name]).all():
+            raise CheckpointError(f"{theirs} in {path} has values that are not finite in {dtype}.")
+    return result
 
 
 def _first_not_finite(tensors: Tensors) -> str | None:

@@ -30,7 +30,8 @@ _FIELDS: dict[str, tuple[str, Any]] = {
     "layernorm_eps": ("layer_norm_eps", 1e-12),
     "init_std": ("initializer_range", 0.02),
 }
-_ACTIVATIONS = {"gelu": "gelu", "relu": "relu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
+_ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
+                "gelu_pytorch_tanh": "gelu_tanh"}
 # our head's word: their class, and the prefix of its encoder's names
 _CLASSES = {"bert": ("BertForMaskedLM", "bert."), "none": ("BertModel", "")}
 # the slots that make a model BERT's
@@ -84,26 +85,34 @@ class BertLayout:
     metadata = {"format": "pt"}           # transformers refuses a file without it
 
     def claims(self, config: Mapping[str, Any]) -> bool:
-        return config.get("model_type") == "bert"
+        # old configs do not name their type
+        return config.get("model_type", "bert") == "bert" and "num_hidden_layers" in config
 
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
-        named = {_modern(name): tensor for name, tensor in tensors.items()}
-        named = {name: tensor for name, tensor in named.items() if not _IGNORED.fullmatch(name)}
+        kept = [name for name in tensors if not _IGNORED.fullmatch(name)]
+        # the encoder's prefix depends on the class that saved it, not on whether there is a head
+        bare = {_modern(name).removeprefix("bert."): name for name in kept}
+        if len(bare) < len(kept):
+            twice = next(name for name in kept if bare[_modern(name).removeprefix("bert.")] != name)
+            raise CheckpointError(f"{source} has {twice} twice, under two spellings.")
+        task = [name for name in kept if name.startswith(("classifier.", "qa_outputs."))]
+        if task:
+            raise CheckpointError(f"{source} is a model with a task head ({task[0]}); "
+                                  "encoders and masked language models can be opened.")
+        named = {name: tensors[spelled] for name, spelled in bare.items()}
         _drop_tied(named, source)
         ours = self._read_config(config, named, source)
-        # the encoder's prefix depends on the class that saved it, not on whether there is a head
-        bare = {name.removeprefix("bert."): name for name in named}
         result = {}
         for name, theirs in _names(ours):
-            key = bare.pop(theirs.removeprefix("bert."), None)
-            if key is not None:
-                result[name] = named[key].T if _TRANSPOSED.fullmatch(name) else named[key]
-        return ours, result | {name: named[name] for name in bare.values()}
+            tensor = named.pop(theirs.removeprefix("bert."), None)
+            if tensor is not None:
+                result[name] = tensor.T if _TRANSPOSED.fullmatch(name) else tensor
+        return ours, result | {bare.get(name, name): tensor for name, tensor in named.items()}
 
     def _read_config(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> ModelConfig:
         word = config.get("hidden_act", "gelu")
-        if word not in _ACTIVATIONS:
-            raise ConfigError(f"{source}: hidden_act {word!r} is not a choice; "
+        if not isinstance(word, str) or word not in _ACTIVATIONS:
+            raise ConfigError(f"{source}: hidden_act {str(word)[:100]!r} is not a choice; "
                               f"choose one of {', '.join(_ACTIVATIONS)}.")
         if config.get("position_embedding_type", "absolute") != "absolute" or config.get("is_decoder"):
             raise ConfigError(f"{source}: only BERT encoders with absolute positions can be opened.")
@@ -111,16 +120,16 @@ class BertLayout:
         return ModelConfig.from_dict({
             **sizes, **_BERT, "activation": _ACTIVATIONS[word],
             "mlm_head": "bert" if any(name.startswith("cls.predictions.") for name in tensors) else "none",
-            "pooler": "tanh" if any("pooler.dense." in name for name in tensors) else "none",
+            "pooler": "tanh" if any(name.startswith("pooler.") for name in tensors) else "none",
         }, source)
 
-    def names(self, config: ModelConfig) -> dict[str, str]:
-        return dict(_names(config))
+    def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        return dict(_names(config))[name], shape[::-1] if _TRANSPOSED.fullmatch(name) else shape
 
     def fits(self, config: ModelConfig) -> bool:
         slots = config.to_dict()
         return (all(slots[key] == value for key, value in _BERT.items()) and config.token_types > 0
-                and config.mlm_head in _CLASSES)
+                and config.mlm_head in _CLASSES and config.activation in _ACTIVATIONS.values())
 
     def write(self, config: ModelConfig, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         theirs = {their: getattr(config, our) for our, (their, _) in _FIELDS.items()}
@@ -139,8 +148,7 @@ def _modern(name: str) -> str:
 
 def _drop_tied(tensors: Tensors, source: str) -> None:
     """Remove the second copy of what is tied; a copy that differs would be another model."""
-    embeddings = next((name for name in tensors if name.endswith("embeddings.word_embeddings.weight")), "")
-    for copy, original in (("cls.predictions.decoder.weight", embeddings),
+    for copy, original in (("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
                            ("cls.predictions.decoder.bias", "cls.predictions.bias")):
         if copy not in tensors:
             continue

@@ -1,53 +1,140 @@
 """Masking for masked language modelling.
 
-Of each sequence, 15 % of the ordinary tokens are chosen. Of those, 80 % become [MASK], 10 % a random
-token and 10 % stay as they are: the model cannot tell which tokens it will be asked about, so it has to
-represent them all.
+Of each sequence, 15 % of the ordinary tokens are chosen: round(0.15 n) of n, at least one, never a special
+token. Of those, 80 % become [MASK], 10 % a random token and 10 % stay as they are: the model cannot tell
+which tokens it will be asked about, so it has to represent them all.
+
+`Masking` is what training uses. Its choice for a sequence is keyed by (seed, epoch, sequence), so it is new
+in every epoch and the same on any number of workers. What is chosen can be single tokens, whole words or
+spans of tokens.
 """
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..randomness import generator
+from .vocabulary import Vocabulary
 
-NUM_SPECIAL = 5           # ids 0 to 4: [PAD] [UNK] [CLS] [SEP] [MASK]
-MASKED, RANDOM = 0.8, 0.1
+MASKED, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest stays
+MEAN_SPAN, LONGEST_SPAN = 3, 10       # tokens, for masking="span"
 
-IntArray = npt.NDArray[np.integer]
+IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Schedule = Callable[[int], float]     # step -> the share of tokens to choose
 
 
-def mask_tokens(input_ids: IntArray, vocab_size: int, mask_token_id: int = 4, mask_prob: float = 0.15,
-                rng: np.random.Generator | int = 0) -> tuple[IntArray, IntArray, BoolArray]:
-    """Choose round(mask_prob * n) of the n ordinary tokens of each sequence, at least one, and hide them.
+def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 4, mask_prob: float = 0.15,
+                rng: np.random.Generator | int | None = None, *,
+                special_ids: Collection[int] = range(5)) -> tuple[IntArray, IntArray, BoolArray]:
+    """Choose and hide tokens of a batch.
 
-    input_ids (B, T) -> masked ids (B, T), target ids (B, T), which are the ids as they were, and the
-    chosen positions (B, T) as booleans. Special tokens are never chosen. The same `rng` seed gives the
-    same choice.
+    input_ids (B, T) -> masked ids (B, T), target ids (B, T), which are the ids as they were, and the chosen
+    positions (B, T) as booleans. A seed as `rng` gives the same choice each time; None follows NumPy's global
+    generator, which np.random.seed sets.
     """
-    ids = np.asarray(input_ids)
+    try:
+        ids = np.asarray(input_ids)
+    except ValueError:
+        raise InputError("input_ids has rows of different lengths; pad them to one length.") from None
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise InputError(f"input_ids must be whole numbers of shape (batch, tokens), not {ids.dtype} {ids.shape}.")
+    if ids.size and not 0 <= ids.min() <= ids.max() < vocab_size:
+        raise InputError(f"input_ids has values from {ids.min()} to {ids.max()}; "
+                         f"the vocabulary has 0 to {vocab_size - 1}.")
     if not 0 <= mask_prob <= 1:
         raise InputError(f"mask_prob must be between 0 and 1, not {mask_prob}.")
-    if vocab_size < NUM_SPECIAL or not 0 <= mask_token_id < vocab_size:
-        raise InputError(f"mask_token_id={mask_token_id} is not in a vocabulary of {vocab_size}, "
-                         f"or that has no room for the {NUM_SPECIAL} special tokens.")
+    if not 0 <= mask_token_id < vocab_size:
+        raise InputError(f"mask_token_id={mask_token_id} is not in a vocabulary of {vocab_size}.")
+    if rng is None:
+        rng = int(np.random.randint(2**31))  # noqa: NPY002
     rng = np.random.default_rng(rng)
-    ordinary = ids >= NUM_SPECIAL
-    available = ordinary.sum(axis=1)
-    wanted = np.rint(mask_prob * available).astype(int)
-    if mask_prob > 0:
-        wanted = np.minimum(np.maximum(wanted, 1), available)
-    # the tokens of a sequence in a random order, special ones last: the first `wanted` are chosen
-    order = np.where(ordinary, rng.random(ids.shape), 2.0).argsort(axis=1)
-    chosen = np.zeros(ids.shape, bool)
-    np.put_along_axis(chosen, order, np.arange(ids.shape[1]) < wanted[:, None], axis=1)
+    ids = ids.astype(np.int64)
+    ordinary = _ordinary(vocab_size, special_ids)
+    masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
+    for row in range(len(ids)):
+        candidates = np.flatnonzero(ordinary[ids[row]])
+        picked = rng.permutation(candidates)[: _how_many(len(candidates), mask_prob)]
+        chosen[row, picked] = True
+        masked[row, picked] = _replaced(ids[row, picked], mask_token_id, np.flatnonzero(ordinary), rng)
+    return masked, ids, chosen
 
-    masked = ids.copy()
-    lot = rng.random(ids.shape)
-    masked[chosen & (lot < MASKED)] = mask_token_id
-    swapped = chosen & (lot >= MASKED) & (lot < MASKED + RANDOM)
-    if vocab_size > NUM_SPECIAL:
-        masked[swapped] = rng.integers(NUM_SPECIAL, vocab_size, int(swapped.sum()))
-    return masked, ids.copy(), chosen
+
+def _how_many(n: int, share: float) -> int:
+    return min(n, max(round(share * n), 1)) if share > 0 else 0
+
+
+def _ordinary(vocab_size: int, special_ids: Collection[int]) -> BoolArray:
+    """By id, whether it is a word of the language."""
+    ordinary = np.ones(vocab_size, bool)
+    ordinary[[i for i in special_ids if i < vocab_size]] = False
+    return ordinary
+
+
+def _replaced(ids: IntArray, mask_id: int, choices: npt.NDArray[np.int64], rng: np.random.Generator) -> IntArray:
+    """80 % [MASK], 10 % a random one of the choices, 10 % as they were."""
+    lot = rng.random(len(ids))
+    others = rng.choice(choices, len(ids)) if len(choices) else ids
+    return np.where(lot < MASKED, mask_id, np.where(lot < MASKED + RANDOM, others, ids))
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How training masks: the share of tokens, and what is chosen together.
+
+    `rate` may be a schedule, a function of the step.
+    """
+
+    rate: float | Schedule = 0.15
+    unit: str = "token"               # token, word or span
+
+    def __post_init__(self) -> None:
+        if self.unit not in _UNITS:
+            raise InputError(f"masking unit {self.unit!r} is not a choice; choose one of {', '.join(_UNITS)}.")
+        if not callable(self.rate) and not 0 < self.rate < 1:
+            raise InputError(f"The masking rate must be between 0 and 1, not {self.rate}.")
+
+    def __call__(self, ids: IntArray, vocabulary: Vocabulary, *, seed: int, epoch: int,
+                 sequences: npt.NDArray[np.int64], step: int = 0) -> tuple[IntArray, BoolArray]:
+        """ids (B, T) and the number of each sequence -> masked ids and chosen positions (B, T)."""
+        rate = self.rate(step) if callable(self.rate) else self.rate
+        masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
+        for row, number in enumerate(sequences.tolist()):
+            rng = generator(seed, "mask", epoch, number)
+            candidates = np.flatnonzero(vocabulary.ordinary[ids[row]])
+            picked = _UNITS[self.unit](candidates, vocabulary.continues[ids[row]], _how_many(len(candidates), rate), rng)
+            chosen[row, picked] = True
+            masked[row, picked] = _replaced(ids[row, picked], vocabulary.mask, np.flatnonzero(vocabulary.ordinary), rng)
+        return masked, chosen
+
+
+def _tokens(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
+    """Single tokens."""
+    return rng.permutation(candidates)[:wanted]
+
+
+def _words(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
+    """Whole words: a piece is chosen with all others of its word; the last word may be cut to the number."""
+    starts = ~continues[candidates]
+    starts[:1] = True
+    word = np.cumsum(starts) - 1
+    order = rng.permutation(int(word[-1]) + 1) if len(word) else word
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return candidates[np.argsort(rank[word], kind="stable")][:wanted]
+
+
+def _spans(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
+    """Runs of tokens, geometric lengths with mean 3, until there are enough."""
+    taken = np.zeros(len(candidates), bool)
+    while (left := wanted - int(taken.sum())) > 0:
+        length = min(int(rng.geometric(1 / MEAN_SPAN)), LONGEST_SPAN, left)
+        start = int(rng.integers(len(candidates)))
+        taken[start : start + length] = True
+    return candidates[taken]
+
+
+_UNITS = {"token": _tokens, "word": _words, "span": _spans}

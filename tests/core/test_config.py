@@ -39,7 +39,10 @@ def test_a_config_file_is_read(tmp_path):
     ({"num_head": 3}, ["num_head", "num_heads"]),
     ({"num_heads": 5}, ["num_heads=5", "hidden_size=192", "num_heads=4"]),
     ({"num_layers": 0}, ["num_layers", "at least 1"]),
-    ({"num_layers": 10**9}, ["num_layers", "1000"]),
+    ({"num_layers": 10**9}, ["num_layers", "1,000"]),
+    ({"hidden_size": 2_000_000_000, "num_heads": 7}, ["hidden_size", "at most"]),
+    ({"activation": "geluu"}, ["activation", "geluu", "'gelu'"]),
+    ({"hidden_size": [["deep"] * 9] * 9}, ["hidden_size", "whole number"]),
     ({"hidden_size": "wide"}, ["hidden_size", "whole number", "wide"]),
     ({"hidden_size": 192.5}, ["hidden_size", "whole number"]),
     ({"hidden_size": True}, ["hidden_size", "whole number"]),
@@ -66,7 +69,8 @@ def test_an_unknown_word_for_a_slot_names_the_choices(slot):
     assert all(word in str(error.value) for word in [slot, "nonsense", *SLOTS[slot]])
 
 
-@pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "just words", "hidden_sise: 3"])
+@pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "just words", "hidden_sise: 3", "activation: geluu",
+                                  "a: " + "[" * 5000, "hidden_size: " + "9" * 5000], ids=lambda text: text[:20])
 def test_a_bad_file_is_named(tmp_path, text):
     file = tmp_path / "bad.yaml"
     file.write_text(text)
@@ -81,8 +85,21 @@ def test_a_missing_file_and_an_unknown_preset_are_named(tmp_path):
         load_preset("minni")
 
 
+def test_a_preset_is_not_hidden_by_a_folder_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mini").mkdir()
+    assert load_config("mini") == load_preset("mini")
+    (tmp_path / "mine").write_text("num_layers: 1")
+    assert load_config("mine").num_layers == load_config(tmp_path / "mine").num_layers == 1
+    with pytest.raises(ConfigError, match="no preset"):
+        load_config("x" * 300)
+
+
 def test_a_model_is_not_built_from_something_else():
     with pytest.raises(ConfigError, match="dict"):
         MiniBERT({"hidden_size": 192})
-    with pytest.raises(ConfigError, match="float16"):
-        MiniBERT(ModelConfig(), dtype="float16")
+    for dtype in ("float16", "float99"):
+        with pytest.raises(ConfigError, match=dtype):
+            MiniBERT(ModelConfig(), dtype=dtype)
+    with pytest.raises(ConfigError, match="memory"):
+        MiniBERT(ModelConfig(vocab_size=10_000_000, hidden_size=100_000, num_heads=1))

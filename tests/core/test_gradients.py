@@ -99,6 +99,11 @@ def test_gradient_check_refuses_what_it_cannot_check():
         gradient_check(lambda: 0.0, np.zeros(3, np.float32), np.zeros(3, np.float32))
     with pytest.raises(InputError, match="shape"):
         gradient_check(lambda: 0.0, np.zeros(3), np.zeros(4))
+    fixed = np.zeros(3)
+    fixed.flags.writeable = False
+    for x in ([1.0], fixed):
+        with pytest.raises(InputError, match="written"):
+            gradient_check(lambda: 0.0, x, np.zeros(3))
 
 
 def test_every_kind_of_model_passes_with_other_seeds():
@@ -106,6 +111,14 @@ def test_every_kind_of_model_passes_with_other_seeds():
 
     for name, config in models_to_check().items():
         assert [result for result in check_model(name, config, seed=11) if not result.passed] == []
+
+
+def test_losses_take_lists_and_refuse_integers(model):
+    logits, _ = model.forward(np.full((1, 3), 7))
+    positions = [[1, 0, 1]]
+    assert mlm_cross_entropy(logits.tolist(), [[5, 5, 5]], positions)[1] == 2
+    with pytest.raises(InputError, match="floating-point"):
+        mlm_cross_entropy(logits.astype(int), [[5, 5, 5]], positions)
 
 
 @pytest.mark.parametrize(("targets", "positions", "words"), [

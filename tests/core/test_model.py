@@ -1,12 +1,23 @@
 """The model as a whole: what a user relies on, whatever the slots."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from math import log
 
 import numpy as np
 import pytest
 
 from larger_bert import LARGER_BERT_CONFIG, LargerBERT
-from mini_bert import InputError, MiniBERT, MiniBERTGradients, ModelConfig, load_preset, mask_tokens
+from mini_bert import (
+    InputError,
+    MiniBERT,
+    MiniBERTGradients,
+    ModelConfig,
+    NumericalError,
+    load_preset,
+    mask_tokens,
+)
 from mini_bert.proof import models_to_check
 
 VARIANTS = models_to_check()
@@ -107,7 +118,7 @@ def test_the_last_layer_computes_only_what_is_selected(model):
     assert cache["middle_1"].shape == cache["hidden_1"].shape == (3, 16)
     assert cache["ffn_activation_1"].shape == (3, 32)
     assert cache["K_1"].shape[2] == 10
-    assert cache["hidden_0"].shape == (20, 16)
+    assert cache["hidden_0"].shape == (2, 10, 16)
 
 
 def test_a_batch_without_selected_positions_has_no_loss_and_no_gradient(model):
@@ -164,9 +175,16 @@ def test_dropout_is_on_in_training_mode_alone(dropping):
 
 def test_the_same_key_drops_the_same(dropping):
     ids = np.full((2, 6), 7)
-    first, again, other = (dropping.forward(ids, dropout_key=key)[0] for key in ((0, 1), (0, 1), (0, 2)))
+    first, again, other = (dropping.forward(ids, dropout_key=key)[0]
+                           for key in ((0, 1), (0, np.int64(1)), (0, 2)))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("key", [5, "ab", (), (0, 1.5)])
+def test_a_bad_key_is_refused(dropping, key):
+    with pytest.raises(InputError, match="key"):
+        dropping.forward(np.full((1, 3), 7), dropout_key=key)
 
 
 def test_training_mode_without_a_key_says_what_to_pass(dropping):
@@ -216,7 +234,8 @@ def test_bad_token_types_are_refused():
 def test_gradients_of_the_wrong_shape_or_kind_are_refused(model):
     logits, cache = model.forward(IDS)
     grads = MiniBERTGradients(model)
-    for bad in (logits[:, :, :-1], logits[:1], logits.astype(int), np.float64(1.0)):
+    for bad in (logits[:, :, :-1], logits[:1], logits.astype(int), np.float64(1.0), logits.swapaxes(0, 1),
+                logits.reshape(10, -1)):
         with pytest.raises(InputError, match="dlogits"):
             grads.backward_from_logits(bad, cache)
     with pytest.raises(InputError, match="dhidden"):
@@ -232,11 +251,62 @@ def test_a_model_without_a_head_says_so(debug):
         model.pool(hidden)
 
 
+def test_weights_that_are_not_finite_are_named(model):
+    for name in ("W_V_0", "token_embeddings", "mlm_head_W"):
+        broken = copy.deepcopy(model)
+        broken.params[name][7, 3] = np.nan
+        with pytest.raises(NumericalError, match=name):
+            broken.forward(IDS)
+        grads = MiniBERTGradients(broken)
+        with pytest.raises(NumericalError, match=name):
+            grads.accumulate_mlm(IDS, IDS, np.ones((2, 5), bool))
+        assert not grads.gradients.flat.any()
+
+
+def test_rows_of_different_lengths_are_refused(model):
+    ragged = [[7, 8], [9]]
+    with pytest.raises(InputError, match="different lengths"):
+        model.forward(ragged)
+    with pytest.raises(InputError, match="different lengths"):
+        model.forward(IDS, ragged)
+    with pytest.raises(InputError, match="different lengths"):
+        MiniBERTGradients(model).accumulate_mlm(ragged, ragged, ragged)
+
+
+def test_parts_refuse_what_does_not_fit(model, debug):
+    x = np.zeros((2, 5, 16))
+    for call, words in [(lambda: model._multi_head_attention(x[0]), "batch, tokens, features"),
+                        (lambda: model._multi_head_attention(x, layer=2), "no layer 2"),
+                        (lambda: model._multi_head_attention(x, layer=-1), "no layer -1"),
+                        (lambda: model._multi_head_attention(np.zeros((2, 17, 16))), "max_seq_length"),
+                        (lambda: model._multi_head_attention(x[..., :8]), "shape"),
+                        (lambda: model.backward(np.zeros((2, 5, 64)), model.encode(IDS)[1], model.params), "encode"),
+                        (lambda: MiniBERT(debug, seed="a"), "random key")]:
+        with pytest.raises(InputError, match=words):
+            call()
+
+
+def test_a_copied_model_is_whole_and_separate(model):
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(twin.params.flat, model.params.flat)
+        twin.params.flat *= 0
+        assert not twin.params["W_Q_0"].any()
+        assert model.params["W_Q_0"].any()
+
+
+def test_threads_share_a_model(model):
+    ids = np.random.default_rng(0).integers(5, 64, (8, 4, 10))
+    alone = [model.forward(part)[0] for part in ids]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda part: model.forward(part)[0], ids))
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
 def test_every_activation_has_a_name(model):
     logits, cache = model.forward(IDS)
     assert cache["attention_weights_0"].shape == (2, 2, 5, 5)
     assert np.allclose(cache["attention_weights_1"].sum(axis=-1), 1)
-    assert np.array_equal(cache["logits"], logits.reshape(10, -1))
+    assert np.array_equal(cache["logits"], logits)
     assert len(cache) == len(list(cache)) == len(set(cache))
     inside = {"x", "Q", "K", "V", "scores", "attention_weights", "context", "middle", "ffn_activation", "hidden"}
     assert {f"{name}_{layer}" for name in inside for layer in (0, 1)} <= set(cache)

@@ -1,7 +1,7 @@
 """Is the proof a proof? Every sign flipped in a backward, and every term left out, must be noticed.
 
 Each backward in core is read as a syntax tree. One mutant a place: + becomes -, += becomes -=, a returned
-gradient is negated, or a statement that accumulates is left out. The gradient checks must fail for all.
+gradient or what enters another backward is negated, or a statement that accumulates is left out. The gradient checks must fail for all.
 """
 
 import ast
@@ -18,12 +18,16 @@ from mini_bert.core.ops import Operation, operations
 from mini_bert.proof import models_to_check
 
 EMPTY = ("NoHead", "NoPooler", "NoPositions", "Head", "Pooler", "Positions")      # nothing to compute, or protocols
-COMPONENTS = ["layers", "feedforward", "attention", "block", "embeddings", "heads", "selection", "model"]
+COMPONENTS = ["layers", "feedforward", "attention", "block", "embeddings", "heads", "selection", "model",
+              "gradients"]
+ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "accumulate_mlm"}
 
 
 def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
     """(what was done, the function so changed)."""
-    for number, node in enumerate(ast.walk(function)):
+    places = {id(node): number for number, node in enumerate(ast.walk(function))}
+    for node in ast.walk(function):
+        number = places[id(node)]
         changed = copy.deepcopy(function)
         twin = list(ast.walk(changed))[number]
         line = getattr(node, "lineno", 0)
@@ -42,7 +46,11 @@ def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
                                     if isinstance(item, ast.AugAssign | ast.Expr) and item.lineno == line else item
                                     for item in block]
             yield f"line {line}: left out", left_out
-        if isinstance(node, ast.Return) and node.value is not None:
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("backward"):
+            twin.args[0] = ast.UnaryOp(ast.USub(), twin.args[0])
+            yield f"line {line}: argument negated", changed
+        # (accumulate_mlm returns a loss and a count, which are no gradients)
+        if isinstance(node, ast.Return) and node.value is not None and function.name != "accumulate_mlm":
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             for i, value in enumerate(values):
                 if isinstance(value, ast.Constant):
@@ -65,7 +73,8 @@ def backward_functions(tree: ast.Module) -> Iterator[tuple[str | None, ast.Funct
             yield None, node
         if isinstance(node, ast.ClassDef):
             for item in node.body:
-                if isinstance(item, ast.FunctionDef) and item.name.endswith("backward") and not item.decorator_list:
+                if isinstance(item, ast.FunctionDef) and not item.decorator_list \
+                        and (item.name.endswith("backward") or item.name in ALSO):
                     yield node.name, item
 
 

@@ -32,8 +32,12 @@ def test_assigning_over_a_view_is_an_error():
     params = Parameters(LAYOUT)
     with pytest.raises(ParameterError, match=r"params\['a'\]\[\.\.\.\] = value"):
         params["a"] = np.zeros((2, 3), np.float32)
-    params["a"] += 1                      # in place, so the view stays
-    assert (params.flat[:6] == 1).all()
+    with pytest.raises(ParameterError, match=r"params\.flat\[\.\.\.\] = value"):
+        params.flat = np.zeros(10)
+    params["a"] += 1                      # in place, so view and buffer stay
+    params.flat += 1
+    assert (params["a"] == 2).all()
+    assert params.get("nothing") is None
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(model):

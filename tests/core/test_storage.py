@@ -33,13 +33,8 @@ def test_the_files_are_the_two_and_readable_by_others(saved, model):
     assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
     assert set(load_file(saved / "model.safetensors")) == set(model.params)
     assert json.loads((saved / "config.json").read_text())["model_type"] == "mini-bert"
-    assert (saved / "config.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    (saved / "other").touch()
+    assert (saved / "config.json").stat().st_mode == (saved / "other").stat().st_mode
 
 
 def test_saving_again_replaces_and_leaves_other_files(saved, model):
@@ -80,6 +75,14 @@ def test_a_model_with_nan_is_neither_saved_nor_loaded(saved, model, tmp_path):
         mini_bert.load(saved)
 
 
+def test_numbers_too_large_for_the_precision_are_refused(saved, model):
+    model.params["b2_0"][0] = 1e300
+    model.save(saved)
+    assert mini_bert.load(saved, dtype=np.float64).params["b2_0"][0] == 1e300
+    with pytest.raises(CheckpointError, match=r"b2_0.*float32"):
+        mini_bert.load(saved)
+
+
 def test_missing_extra_and_misshapen_tensors_are_named(saved):
     tensors = load_file(saved / "model.safetensors")
     renamed = dict(tensors)
@@ -103,7 +106,7 @@ def test_a_truncated_file_is_refused(saved, cut):
         mini_bert.load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"model_type": "gpt2"}', b'{"a": 1}',
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"[]", b"\xff\xfe", b'{"model_type": "gpt2"}', b'{"a": 1}',
                                      b'{"model_type": "mini-bert", "format_version": 9}',
                                      b'{"model_type": "mini-bert", "format_version": 1, "hidden_sise": 3}',
                                      b'{"model_type": "mini-bert", "format_version": 1, "num_layers": 1e30}',
@@ -115,8 +118,9 @@ def test_a_foreign_or_broken_config_is_refused(saved, content):
 
 
 def test_what_is_not_a_models_directory_is_refused(tmp_path, saved):
-    with pytest.raises(CheckpointError, match="no directory"):
-        mini_bert.load(tmp_path / "absent")
+    for name in ("absent", "x" * 300):
+        with pytest.raises(CheckpointError, match="no directory"):
+            mini_bert.load(tmp_path / name)
     with pytest.raises(CheckpointError, match="is a file"):
         mini_bert.load(saved / "config.json")
     (tmp_path / "empty").mkdir()

@@ -131,7 +131,47 @@ def test_missing_and_extra_tensors_are_named(theirs):
     assert "not expected: bert.encoder.layer.7.output.dense.bias" in str(error.value)
 
 
+def test_a_broken_tensor_is_named_as_in_the_file(theirs):
+    name = "bert.encoder.layer.0.intermediate.dense.weight"
+    change(theirs, lambda tensors: tensors | {name: np.zeros((3, 8))})
+    with pytest.raises(CheckpointError, match=rf"{name}.*\(3, 8\).*\(16, 8\)"):
+        mini_bert.load(theirs)
+    change(theirs, lambda tensors: tensors | {name: np.full((16, 8), np.nan)})
+    with pytest.raises(CheckpointError, match=rf"{name}.*not finite"):
+        mini_bert.load(theirs)
+
+
+def test_a_task_head_is_named(theirs):
+    change(theirs, lambda tensors: {name: tensor for name, tensor in tensors.items() if "cls" not in name}
+           | {"classifier.weight": np.zeros((2, 8)), "classifier.bias": np.zeros(2)})
+    with pytest.raises(CheckpointError, match=r"task head \(classifier\."):
+        mini_bert.load(theirs)
+
+
+def test_a_tensor_under_two_spellings_is_refused(theirs):
+    change(theirs, lambda tensors: tensors | {"embeddings.LayerNorm.gamma": np.ones(8)})
+    with pytest.raises(CheckpointError, match="twice"):
+        mini_bert.load(theirs)
+
+
+def test_embeddings_kept_as_the_decoder_alone_are_found(theirs):
+    def move(tensors):
+        tensors["cls.predictions.decoder.weight"] = tensors.pop("bert.embeddings.word_embeddings.weight")
+        return tensors
+
+    change(theirs, move)
+    assert np.array_equal(mini_bert.load(theirs).params.flat, mini_bert.load(REFERENCE).params.flat)
+
+
+def test_a_config_without_its_type_is_berts(theirs):
+    config = json.loads((theirs / "config.json").read_text())
+    del config["model_type"]
+    (theirs / "config.json").write_text(json.dumps(config))
+    assert mini_bert.load(theirs).config.hidden_size == 8
+
+
 @pytest.mark.parametrize(("key", "value", "word"), [
+    ("hidden_act", ["gelu"], "gelu"),
     ("hidden_act", "swish", "swish"),
     ("position_embedding_type", "relative_key", "absolute"),
     ("is_decoder", True, "encoders"),

@@ -31,11 +31,26 @@ def test_exactly_the_share_is_chosen_and_never_a_special_token(ids, share, seed)
 
 def test_eighty_ten_ten_within_binomial_bounds():
     ids = np.random.default_rng(0).integers(5, 8192, (2000, 100))
-    masked, _, chosen = mask_tokens(ids, 8192)
+    masked, _, chosen = mask_tokens(ids, 8192, rng=0)
     n = chosen.sum()
     shares = {0.8: (masked[chosen] == 4).mean(), 0.1: (masked[chosen] == ids[chosen]).mean()}
     for p, share in shares.items():
         assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / n) + 1e-4      # a random token may be the same one
+
+
+def test_random_tokens_do_not_wrap_in_small_types():
+    masked, _, chosen = mask_tokens(np.full((50, 100), 200, np.uint8), 8192)
+    assert masked[chosen].max() > 255
+    assert not np.isin(masked[chosen], [0, 1, 2, 3]).any()
+
+
+def test_without_a_seed_numpys_own_is_followed():
+    ids = np.full((4, 30), 7)
+    np.random.seed(42)
+    first, second = mask_tokens(ids, 100)[2], mask_tokens(ids, 100)[2]
+    np.random.seed(42)
+    assert np.array_equal(mask_tokens(ids, 100)[2], first)
+    assert not np.array_equal(first, second)
 
 
 def test_the_same_seed_gives_the_same_mask():
@@ -47,7 +62,8 @@ def test_the_same_seed_gives_the_same_mask():
 
 @pytest.mark.parametrize("call", [
     {"input_ids": np.zeros(4, int)}, {"input_ids": np.zeros((1, 4))}, {"mask_prob": 1.5}, {"mask_prob": float("nan")},
-    {"vocab_size": 3}, {"mask_token_id": 100}, {"mask_token_id": -1},
+    {"vocab_size": 3}, {"mask_token_id": 100}, {"mask_token_id": -1}, {"input_ids": np.full((1, 4), 100)},
+    {"input_ids": [[7, 8], [9]]},
 ])
 def test_bad_arguments_are_refused(call):
     with pytest.raises(InputError):

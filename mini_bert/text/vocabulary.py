@@ -1,0 +1,71 @@
+"""A vocabulary: pieces by id, in a text file with a piece a line."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import VocabularyError
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CONTINUATION = "##"       # a piece that begins with this continues a word
+
+
+class Vocabulary(Sequence[str]):
+    """Distinct pieces, the special tokens among them."""
+
+    def __init__(self, pieces: Iterable[str], source: str = "The vocabulary"):
+        self.pieces = tuple(pieces)
+        self.ids = {piece: i for i, piece in enumerate(self.pieces)}
+        if len(self.ids) < len(self.pieces):
+            twice = next(piece for i, piece in enumerate(self.pieces) if self.ids[piece] != i)
+            raise VocabularyError(f"{source} has the piece {twice!r} twice.")
+        missing = [token for token in SPECIAL_TOKENS if token not in self.ids]
+        if missing:
+            raise VocabularyError(f"{source} lacks the special token {missing[0]}; "
+                                  f"it must have {' '.join(SPECIAL_TOKENS)}.")
+        self.pad, self.unk, self.cls, self.sep, self.mask = (self.ids[token] for token in SPECIAL_TOKENS)
+
+    def __getitem__(self, index: int) -> str:       # type: ignore[override]
+        return self.pieces[index]
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pieces)
+
+    @cached_property
+    def ordinary(self) -> npt.NDArray[np.bool_]:
+        """By id: is it part of the language, not a special token?"""
+        return np.array([piece not in SPECIAL_TOKENS for piece in self.pieces])
+
+    @cached_property
+    def continues(self) -> npt.NDArray[np.bool_]:
+        """By id: does it continue a word?"""
+        return np.array([piece.startswith(CONTINUATION) for piece in self.pieces])
+
+    def digest(self) -> str:
+        """A fingerprint: equal exactly for equal pieces in equal order."""
+        return sha256(self.to_text().encode("utf-8", "surrogatepass")).hexdigest()
+
+    def to_text(self) -> str:
+        return "".join(f"{piece}\n" for piece in self.pieces)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> "Vocabulary":
+        """From vocab.txt: a piece a line, its number counting from 0."""
+        try:
+            text = Path(path).read_bytes().decode("utf-8")
+        except OSError as error:
+            raise VocabularyError(f"{path} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError as error:
+            raise VocabularyError(f"{path} is not UTF-8: byte {error.start} is invalid.") from None
+        lines = text.split("\n")
+        if lines and lines[-1] == "":
+            lines.pop()
+        return cls((line.removesuffix("\r") for line in lines), str(path))

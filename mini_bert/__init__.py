@@ -1,5 +1,8 @@
 """Mini-BERT: BERT in pure NumPy, from the first matrix product to the last gradient."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .configs import load_config, load_preset, preset_names
 from .core.block import TransformerLayer as MiniTransformerLayer
 from .core.config import ModelConfig
@@ -19,6 +22,7 @@ from .errors import (
     VocabularyError,
 )
 from .factory import ModelFactory, load
+from .interop.hub import register_hub
 from .interop.huggingface import BertLayout
 from .text.masking import mask_tokens
 from .version import __version__
@@ -26,8 +30,10 @@ from .version import __version__
 __all__ = [
     "CheckpointError",
     "ConfigError",
+    "Corpus",
     "CorpusError",
     "InputError",
+    "MLMDataGenerator",
     "MiniBERT",
     "MiniBERTGradients",
     "MiniBertError",
@@ -37,6 +43,7 @@ __all__ = [
     "NumericalError",
     "ParameterError",
     "VocabularyError",
+    "WordPieceTokenizer",
     "__version__",
     "gradient_check",
     "keep_freed_memory",
@@ -48,4 +55,20 @@ __all__ = [
     "preset_names",
 ]
 
+if TYPE_CHECKING:
+    from .text.corpus import Corpus
+    from .text.generator import MLMDataGenerator
+    from .text.tokenizer import WordPieceTokenizer
+
+# loaded when first asked for: they bring processes and archives along, and importing stays fast
+_LATER = {"Corpus": "text.corpus", "MLMDataGenerator": "text.generator", "WordPieceTokenizer": "text.tokenizer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATER[name]}", __name__), name)
+
+
 register_layout(BertLayout())         # core knows no other format than its own
+register_hub()                        # nor does text know of datasets

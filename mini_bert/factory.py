@@ -1,12 +1,16 @@
-"""Models by name: a preset to start from, or a directory to load."""
+"""Models and tokenizers by name: a preset to start from, or a directory to load."""
 
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
+
+if TYPE_CHECKING:
+    from .text.tokenizer import WordPieceTokenizer
 
 
 def load(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
@@ -21,6 +25,17 @@ class ModelFactory:
     def create_model(config_name: str = "default", *, dtype: npt.DTypeLike = np.float32, seed: int = 0) -> MiniBERT:
         """A new model with the shipped preset of this name; `default` is `mini`."""
         return MiniBERT(load_preset(config_name), dtype=dtype, seed=seed)
+
+    @staticmethod
+    def create_tokenizer(vocab_size: int = 8192, vocab_path: str | PathLike[str] | None = None) -> "WordPieceTokenizer":
+        """The tokenizer at `vocab_path`, or one learned from the documentation installed with Python."""
+        from .text.learn import count_words, learn_vocabulary
+        from .text.pydocs import pydocs
+        from .text.tokenizer import WordPieceTokenizer
+
+        if vocab_path is not None:
+            return WordPieceTokenizer.load(vocab_path)
+        return WordPieceTokenizer(learn_vocabulary(count_words(pydocs()), vocab_size))
 
     @staticmethod
     def load_model(checkpoint_path: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:

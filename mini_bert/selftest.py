@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .core.config import MASK
 from .core.gradients import MiniBERTGradients
 from .core.memory import keep_freed_memory, training_memory
 from .core.model import MiniBERT
 from .proof import prove
 from .randomness import generator
-from .core.config import MASK
 from .text.masking import mask_tokens
 
 PARAMETERS = 4_498_880

@@ -6,9 +6,11 @@ import typer
 
 from .. import __version__
 from .config import config_command
+from .data import app as data_app
 from .gradcheck import gradcheck_command
 from .presets import presets_command
 from .selftest import selftest_command
+from .tokenizer import app as tokenizer_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
@@ -16,6 +18,8 @@ app.command("selftest")(selftest_command)
 app.command("gradcheck")(gradcheck_command)
 app.command("config")(config_command)
 app.command("presets")(presets_command)
+app.add_typer(tokenizer_app, name="tokenizer")
+app.add_typer(data_app, name="data")
 
 
 def _show_version(wanted: bool) -> None:

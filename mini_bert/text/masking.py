@@ -55,11 +55,12 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
     ids = ids.astype(np.int64)
     ordinary = _ordinary(vocab_size, special_ids)
     masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
+    choices = np.flatnonzero(ordinary)
     for row in range(len(ids)):
         candidates = np.flatnonzero(ordinary[ids[row]])
         picked = rng.permutation(candidates)[: _how_many(len(candidates), mask_prob)]
         chosen[row, picked] = True
-        masked[row, picked] = _replaced(ids[row, picked], mask_token_id, np.flatnonzero(ordinary), rng)
+        masked[row, picked] = _replaced(ids[row, picked], mask_token_id, choices, rng)
     return masked, ids, chosen
 
 
@@ -77,7 +78,7 @@ def _ordinary(vocab_size: int, special_ids: Collection[int]) -> BoolArray:
 def _replaced(ids: IntArray, mask_id: int, choices: npt.NDArray[np.int64], rng: np.random.Generator) -> IntArray:
     """80 % [MASK], 10 % a random one of the choices, 10 % as they were."""
     lot = rng.random(len(ids))
-    others = rng.choice(choices, len(ids)) if len(choices) else ids
+    others = choices[rng.integers(len(choices), size=len(ids))] if len(choices) else ids
     return np.where(lot < MASKED, mask_id, np.where(lot < MASKED + RANDOM, others, ids))
 
 
@@ -101,13 +102,14 @@ class Masking:
                  sequences: npt.NDArray[np.int64], step: int = 0) -> tuple[IntArray, BoolArray]:
         """ids (B, T) and the number of each sequence -> masked ids and chosen positions (B, T)."""
         rate = self.rate(step) if callable(self.rate) else self.rate
+        choose = _UNITS[self.unit]
         masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
         for row, number in enumerate(sequences.tolist()):
             rng = generator(seed, "mask", epoch, number)
             candidates = np.flatnonzero(vocabulary.ordinary[ids[row]])
-            picked = _UNITS[self.unit](candidates, vocabulary.continues[ids[row]], _how_many(len(candidates), rate), rng)
+            picked = choose(candidates, vocabulary.continues[ids[row]], _how_many(len(candidates), rate), rng)
             chosen[row, picked] = True
-            masked[row, picked] = _replaced(ids[row, picked], vocabulary.mask, np.flatnonzero(vocabulary.ordinary), rng)
+            masked[row, picked] = _replaced(ids[row, picked], vocabulary.mask, vocabulary.ordinary_ids, rng)
         return masked, chosen
 
 

@@ -45,6 +45,11 @@ class Vocabulary(Sequence[str]):
         return np.array([piece not in SPECIAL_TOKENS for piece in self.pieces])
 
     @cached_property
+    def ordinary_ids(self) -> npt.NDArray[np.int64]:
+        """The ids of the language."""
+        return np.flatnonzero(self.ordinary)
+
+    @cached_property
     def continues(self) -> npt.NDArray[np.bool_]:
         """By id: does it continue a word?"""
         return np.array([piece.startswith(CONTINUATION) for piece in self.pieces])

@@ -1,7 +1,8 @@
 """Is the proof a proof? Every sign flipped in a backward, and every term left out, must be noticed.
 
 Each backward in core is read as a syntax tree. One mutant a place: + becomes -, += becomes -=, a returned
-gradient or what enters another backward is negated, or a statement that accumulates is left out. The gradient checks must fail for all.
+gradient or what enters another backward is negated, or a statement that accumulates is left out. The
+gradient checks must fail for all.
 """
 
 import ast

@@ -106,7 +106,8 @@ def test_a_truncated_file_is_refused(saved, cut):
         mini_bert.load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"[]", b"\xff\xfe", b'{"model_type": "gpt2"}', b'{"a": 1}',
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"[]", b"\xff\xfe",
+                                     b'{"model_type": "gpt2"}', b'{"a": 1}',
                                      b'{"model_type": "mini-bert", "format_version": 9}',
                                      b'{"model_type": "mini-bert", "format_version": 1, "hidden_sise": 3}',
                                      b'{"model_type": "mini-bert", "format_version": 1, "num_layers": 1e30}',

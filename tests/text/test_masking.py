@@ -46,9 +46,9 @@ def test_random_tokens_do_not_wrap_in_small_types():
 
 def test_without_a_seed_numpys_own_is_followed():
     ids = np.full((4, 30), 7)
-    np.random.seed(42)
+    np.random.seed(42)  # noqa: NPY002
     first, second = mask_tokens(ids, 100)[2], mask_tokens(ids, 100)[2]
-    np.random.seed(42)
+    np.random.seed(42)  # noqa: NPY002
     assert np.array_equal(mask_tokens(ids, 100)[2], first)
     assert not np.array_equal(first, second)
 

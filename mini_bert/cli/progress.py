@@ -1,0 +1,11 @@
+"""Progress bars, on standard error so that a result can be piped."""
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+
+
+def progress_bar(*extra: ProgressColumn, quiet: bool = False, of_bytes: bool = False) -> Progress:
+    """A bar with its share or bytes, what `extra` shows, and the time left; nothing if quiet."""
+    amount = DownloadColumn() if of_bytes else TextColumn("{task.completed:,.0f}/{task.total:,.0f}")
+    return Progress(TextColumn("{task.description}"), BarColumn(), amount, *extra, TimeRemainingColumn(),
+                    console=Console(stderr=True), disable=quiet, transient=True)

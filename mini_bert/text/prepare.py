@@ -1,0 +1,229 @@
+"""From text to a corpus directory, on all cores and in bounded memory.
+
+This process reads, drops duplicate paragraphs and writes; workers cut sentences and look up ids. Only a few
+blocks of text are on their way at any time, and their order is kept, so the result does not depend on the
+number of workers.
+"""
+
+import os
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
+from hashlib import blake2b
+from itertools import chain, islice
+from multiprocessing import get_context
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import CorpusError
+from ..files import write_files
+from .corpus import MANIFEST, Manifest
+from .seen import Seen
+from .sentences import sentences
+from .sources import ReadingReport, Source, find_sources, paragraphs
+from .tokenizer import WordPieceTokenizer
+
+_BLOCK = 1 << 19              # characters of text in one piece of work
+Progress = Callable[[int, int], None]     # bytes read, tokens written
+
+
+class _Work(NamedTuple):
+    """Consecutive documents, or parts of them. `continues`: the first one began in the block before."""
+
+    documents: list[list[str]]
+    continues: bool
+
+
+class _Result(NamedTuple):
+    tokens: bytes
+    sentence_lengths: npt.NDArray[np.uint32]
+    sentences_per_document: list[int]
+    unknown: int
+
+
+_tokenizer: WordPieceTokenizer        # of a worker process
+
+
+def _start_worker(tokenizer: WordPieceTokenizer) -> None:
+    global _tokenizer
+    _tokenizer = tokenizer
+
+
+def _work(documents: list[list[str]]) -> _Result:
+    return _encode(_tokenizer, documents)
+
+
+def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Result:
+    ids: list[int] = []
+    lengths: list[int] = []
+    per_document: list[int] = []
+    for document in documents:
+        before = len(lengths)
+        for paragraph in document:
+            for sentence in sentences(paragraph):
+                found = tokenizer.ids(sentence)
+                if found:
+                    ids += found
+                    lengths.append(len(found))
+        per_document.append(len(lengths) - before)
+    tokens = np.array(ids, token_dtype(len(tokenizer)))
+    return _Result(tokens.tobytes(), np.array(lengths, np.uint32), per_document, ids.count(tokenizer.vocabulary.unk))
+
+
+def token_dtype(vocab_size: int) -> str:
+    """The smallest type that holds every id."""
+    return "uint16" if vocab_size <= 1 << 16 else "uint32"
+
+
+def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | PathLike[str], *,
+            heldout: float = 0.01, deduplicate: bool = True, strict: bool = False, workers: int | None = None,
+            overwrite: bool = False, progress: Progress | None = None) -> Manifest:
+    """Make the directory `out` from text files, folders, patterns or "-"; it appears when it is whole.
+
+    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph.
+    """
+    if not 0 <= heldout < 1:
+        raise CorpusError(f"heldout must be in [0, 1), not {heldout}.")
+    target = Path(out)
+    if target.exists() and not overwrite:
+        raise CorpusError(f"{target} exists already; name another directory, or say --overwrite.")
+    sources = find_sources(names)
+    partial = target.parent / f".{target.name}.partial"
+    try:
+        shutil.rmtree(partial, ignore_errors=True)        # of a run that was interrupted
+        partial.mkdir(parents=True)
+        with ExitStack() as stack:
+            writer = stack.enter_context(_Writer(partial, tokenizer, heldout))
+            report = ReadingReport()
+            blocks = _blocks(paragraphs(sources, report, strict), Seen(partial) if deduplicate else None,
+                             writer.manifest)
+            for work, result in _encoded(blocks, tokenizer, os.cpu_count() or 1 if workers is None else workers, stack):
+                writer.write(work, result)
+                if progress is not None:
+                    progress(report.bytes_read, writer.manifest.tokens)
+            manifest = writer.finish(sources, report, {"heldout": heldout, "deduplicate": deduplicate})
+        if target.exists():
+            shutil.rmtree(target)
+        partial.rename(target)
+        return manifest
+    except OSError as error:
+        raise CorpusError(f"Cannot write {target}: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest) -> Iterator[_Work]:
+    """Paragraphs in blocks of about _BLOCK characters, duplicates left out and counted."""
+    documents: list[list[str]] = [[]]
+    size, continues = 0, False
+    for paragraph in stream:
+        if paragraph is None:
+            if documents[-1] or (continues and len(documents) == 1):
+                documents.append([])
+            continue
+        manifest.paragraphs += 1
+        if seen is not None and not seen.add(paragraph):
+            manifest.duplicate_paragraphs += 1
+            continue
+        documents[-1].append(paragraph)
+        size += len(paragraph)
+        if size >= _BLOCK:
+            yield _Work(documents, continues)
+            documents, size, continues = [[]], 0, True
+    if documents != [[]]:
+        yield _Work(documents, continues)
+
+
+def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: int,
+             stack: ExitStack) -> Iterator[tuple[_Work, _Result]]:
+    """Each block with its result, in order; at most two blocks a worker are under way."""
+    begin = list(islice(blocks, 2))
+    blocks = chain(begin, blocks)
+    if workers <= 1 or len(begin) < 2:                    # little text is not worth the start of a process
+        for block in blocks:
+            yield block, _encode(tokenizer, block.documents)
+        return
+    pool = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,)))
+    waiting: deque[tuple[_Work, Future[_Result]]] = deque()
+    for block in blocks:
+        waiting.append((block, pool.submit(_work, block.documents)))
+        if len(waiting) >= 2 * workers:
+            work, future = waiting.popleft()
+            yield work, future.result()
+    while waiting:
+        work, future = waiting.popleft()
+        yield work, future.result()
+
+
+class _Writer:
+    """Appends results to the files of a corpus."""
+
+    def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float):
+        self.directory, self.tokenizer, self.heldout = directory, tokenizer, heldout
+        self.manifest = Manifest(dtype=token_dtype(len(tokenizer)), vocab_size=len(tokenizer),
+                                 vocab_digest=tokenizer.vocabulary.digest())
+        self._files = {name: (directory / f"{name}.bin").open("wb")
+                       for name in ("tokens", "sentences", "documents", "splits")}
+        self._nearest: tuple[float, int] | None = None    # the document next in line for the held-out split
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def write(self, work: _Work, result: _Result) -> None:
+        m = self.manifest
+        self._files["tokens"].write(result.tokens)
+        lengths = result.sentence_lengths.astype(np.uint64)
+        starts = m.tokens + np.cumsum(lengths) - lengths
+        self._files["sentences"].write(starts.astype(np.uint64).tobytes())
+        sentence = m.sentences
+        for number, (document, count) in enumerate(zip(work.documents, result.sentences_per_document, strict=True)):
+            if not (number == 0 and work.continues) and count:
+                self._begin_document(sentence, document[0])
+            sentence += count
+        m.tokens += int(lengths.sum())
+        m.sentences = sentence
+        m.unknown_tokens += result.unknown
+
+    def _begin_document(self, sentence: int, paragraph: str) -> None:
+        draw = int.from_bytes(blake2b(paragraph.encode("utf-8", "surrogatepass"), digest_size=8,
+                                      person=b"heldout").digest(), "little") / 2**64
+        held = draw < self.heldout
+        if self._nearest is None or draw < self._nearest[0]:
+            self._nearest = (draw, self.manifest.documents)
+        self._files["documents"].write(np.uint64(sentence).tobytes())
+        self._files["splits"].write(bytes([held]))
+        self.manifest.documents += 1
+        self.manifest.heldout_documents += held
+
+    def finish(self, sources: list[Source], report: ReadingReport, options: dict[str, object]) -> Manifest:
+        """Close the indices, write the tokenizer and, last, the manifest."""
+        m = self.manifest
+        if not m.tokens:
+            raise CorpusError("There is no text in " + ", ".join(source.name for source in sources[:3])
+                              + (" ..." if len(sources) > 3 else "") + ".")
+        self._files["sentences"].write(np.uint64(m.tokens).tobytes())
+        self._files["documents"].write(np.uint64(m.sentences).tobytes())
+        if self.heldout and not m.heldout_documents and m.documents > 1 and self._nearest is not None:
+            self._files["splits"].seek(self._nearest[1])  # a few documents: at least one is held out
+            self._files["splits"].write(b"\1")
+            m.heldout_documents = 1
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        m.bytes_read, m.invalid_bytes, m.first_invalid = report.bytes_read, report.invalid, report.first_invalid
+        m.sources, m.options = [source.name for source in sources], options
+        for run in self.directory.glob("seen-*.bin"):
+            run.unlink()
+        self.tokenizer.save(self.directory)
+        write_files(self.directory, {MANIFEST: m.to_json().encode()})
+        return m

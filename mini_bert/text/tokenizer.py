@@ -1,0 +1,295 @@
+"""WordPiece: text to ids and back, as BERT does it.
+
+A word is cut into the longest piece that the vocabulary has, from the left, again and again; pieces inside
+a word are spelled with ## in front. A word that cannot be cut so is [UNK].
+
+    unaffable -> un ##aff ##able
+
+Natural text repeats itself. A chunk between white space ("affable,") always becomes the same ids, so they
+are kept: most chunks of a text are then one look-up.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..files import write_files
+from .normalise import chunks, replacements
+from .tokenizer_files import Settings, from_files, to_files
+from .vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+
+MAX_WORD_LENGTH = 100         # characters; BERT takes longer words for [UNK]
+_REMEMBERED = 1 << 17         # chunks, and words, that are kept with their ids
+
+
+class WordPieces(dict[str, tuple[int, ...]]):
+    """chunk -> ids, worked out when first asked for."""
+
+    def __init__(self, vocabulary: Vocabulary, lowercase: bool, strip_accents: bool):
+        super().__init__()
+        self.table = replacements(lowercase, strip_accents)
+        self.unk = vocabulary.unk
+        self.beginnings = {piece: i for piece, i in vocabulary.ids.items() if not piece.startswith(CONTINUATION)}
+        self.continuations = {piece.removeprefix(CONTINUATION): i for piece, i in vocabulary.ids.items()
+                              if piece.startswith(CONTINUATION)}
+        self.longest = max(map(len, vocabulary.pieces))
+        self.words: dict[str, list[int]] = {}
+
+    def __missing__(self, chunk: str) -> tuple[int, ...]:
+        ids: list[int] = []
+        for word in chunk.translate(self.table).split():
+            pieces = self.words.get(word)
+            if pieces is None:
+                if len(self.words) >= _REMEMBERED:
+                    self.words.clear()
+                self.words[word] = pieces = self.cut(word)
+            ids += pieces
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[chunk] = result = tuple(ids)
+        return result
+
+    def cut(self, word: str) -> list[int]:
+        """The ids of one normalised word: the longest pieces, from the left."""
+        if len(word) > MAX_WORD_LENGTH:
+            return [self.unk]
+        ids: list[int] = []
+        start, pieces = 0, self.beginnings
+        while start < len(word):
+            for end in range(min(len(word), start + self.longest), start, -1):
+                found = pieces.get(word[start:end])
+                if found is not None:
+                    break
+            else:
+                return [self.unk]
+            ids.append(found)
+            start, pieces = end, self.continuations
+        return ids
+
+
+class Encoding(NamedTuple):
+    """Ids, and where each of them comes from. Special tokens that were added have no word and no place."""
+
+    ids: list[int]
+    tokens: list[str]
+    offsets: list[tuple[int, int]]        # characters of the text, [start, end)
+    word_ids: list[int | None]            # the number of the word in the text
+
+
+class Batch(NamedTuple):
+    """Sequences of one length, ready for a model."""
+
+    input_ids: npt.NDArray[np.int64]      # (B, T)
+    attention_mask: npt.NDArray[np.bool_]
+    token_types: npt.NDArray[np.int64]
+
+
+class WordPieceTokenizer:
+    """BERT's tokenizer over a vocabulary: `encode` and `decode`, with `align` to see where tokens come from."""
+
+    def __init__(self, vocabulary: Vocabulary | Iterable[str], lowercase: bool = True,
+                 strip_accents: bool | None = None):
+        self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
+        self.lowercase = lowercase
+        self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self._pieces = WordPieces(self.vocabulary, self.lowercase, self.strip_accents)
+        self._special = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.vocabulary)
+
+    def __reduce__(self) -> tuple[Any, ...]:      # to a worker goes what it is made of, not what it remembers
+        return WordPieceTokenizer, (self.vocabulary.pieces, self.lowercase, self.strip_accents)
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, directory: str | PathLike[str]) -> None:
+        """Write vocab.txt, tokenizer_config.json and tokenizer.json, which transformers opens."""
+        settings = Settings(self.vocabulary, self.lowercase, self.strip_accents)
+        write_files(Path(directory), to_files(settings, MAX_WORD_LENGTH))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, lowercase: bool = True) -> "WordPieceTokenizer":
+        """The tokenizer of a directory, ours or Hugging Face's, or over a bare vocabulary file.
+
+        A directory says whether it is cased; `lowercase` is for a vocabulary file, which does not.
+        """
+        return cls(*from_files(Path(path), lowercase))
+
+    # ---------------------------------------------------------------- text to ids
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text, without [CLS] and [SEP]. A special token spelled out in the text is that token."""
+        if "[" in text and self._special.search(text):
+            return [i for part in self._special.split(text)
+                    for i in ([self.vocabulary.ids[part]] if part in SPECIAL_TOKENS else self._plain(part))]
+        return self._plain(text)
+
+    def _plain(self, text: str) -> list[int]:
+        return list(chain.from_iterable(map(self._pieces.__getitem__, chunks(text))))
+
+    def encode(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> list[int]:
+        """[CLS] text [SEP] as ids, cut to `max_length` ids if that is given."""
+        ids = self.ids(_checked(text))
+        if not add_special_tokens:
+            return ids[:max_length]
+        return self.with_special(ids[: _room(max_length, 2)])
+
+    def encode_pair(self, first: str, second: str, *, max_length: int | None = None) -> tuple[list[int], list[int]]:
+        """[CLS] first [SEP] second [SEP] as ids, and the token types: 0 up to the first [SEP], then 1.
+
+        If there is too much, the longer text loses tokens from its end until both fit.
+        """
+        a, b = self.ids(_checked(first)), self.ids(_checked(second))
+        a, b = cut_longer(a, b, _room(max_length, 3))
+        ids = [*self.with_special(a), *b, self.vocabulary.sep]
+        return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
+
+    def with_special(self, ids: Sequence[int]) -> list[int]:
+        """[CLS] ids [SEP]."""
+        return [self.vocabulary.cls, *ids, self.vocabulary.sep]
+
+    def encode_batch(self, texts: Iterable[str] | Iterable[tuple[str, str]], *, max_length: int | None = None,
+                     pad_to: int | None = None) -> Batch:
+        """Texts, or pairs of texts, of one length: that of the longest, or `pad_to`."""
+        if isinstance(texts, str):
+            raise InputError("encode_batch takes several texts; for one, use encode, or put it into a list.")
+        rows = []
+        for text in texts:
+            if isinstance(text, str):
+                ids = self.encode(text, max_length=max_length)
+                rows.append((ids, [0] * len(ids)))
+            else:
+                rows.append(self.encode_pair(*text, max_length=max_length))
+        if not rows:
+            raise InputError("encode_batch was given no text.")
+        longest = max(len(ids) for ids, _ in rows)
+        width = longest if pad_to is None else pad_to
+        if width < longest:
+            raise InputError(f"pad_to={width} is less than the longest sequence, {longest}; set max_length too.")
+        batch = Batch(np.full((len(rows), width), self.vocabulary.pad), np.zeros((len(rows), width), bool),
+                      np.zeros((len(rows), width), np.int64))
+        for row, (ids, types) in enumerate(rows):
+            batch.input_ids[row, : len(ids)] = ids
+            batch.attention_mask[row, : len(ids)] = True
+            batch.token_types[row, : len(ids)] = types
+        return batch
+
+    # ---------------------------------------------------------------- where tokens come from
+
+    def align(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> Encoding:
+        """The tokens of a text with their characters and words. The ids are those of `encode`."""
+        found = list(self._aligned(_checked(text)))
+        found = found[: _room(max_length, 2)] if add_special_tokens else found[:max_length]
+        rows: list[tuple[int, tuple[int, int], int | None]] = list(found)
+        if add_special_tokens:
+            rows = [(self.vocabulary.cls, (0, 0), None), *rows, (self.vocabulary.sep, (0, 0), None)]
+        return Encoding([row[0] for row in rows], [self.vocabulary[row[0]] for row in rows],
+                        [row[1] for row in rows], [row[2] for row in rows])
+
+    def _aligned(self, text: str) -> Iterator[tuple[int, tuple[int, int], int]]:
+        number, start = 0, 0
+        for part in self._special.split(text):
+            if part in SPECIAL_TOKENS:
+                yield self.vocabulary.ids[part], (start, start + len(part)), number
+                number += 1
+            else:
+                for letters, places in self._words(part, start):
+                    done = 0
+                    for i in self._pieces.cut(letters):
+                        length = len(letters) if i == self._pieces.unk else \
+                            len(self.vocabulary[i]) - (len(CONTINUATION) if done else 0)
+                        yield i, (places[done], places[done + length - 1] + 1), number
+                        done += length
+                    number += 1
+            start += len(part)
+
+    def _words(self, text: str, start: int) -> Iterator[tuple[str, list[int]]]:
+        """The normalised words, and for each of their letters the place in the text that it comes from."""
+        letters: list[str] = []
+        places: list[int] = []
+        for place, character in enumerate(chain(text, " "), start):
+            for letter in self._pieces.table[ord(character)]:
+                if letter != " ":
+                    letters.append(letter)
+                    places.append(place)
+                elif letters:
+                    yield "".join(letters), places
+                    letters, places = [], []
+
+    # ---------------------------------------------------------------- ids to text
+
+    def tokenize(self, text: str) -> list[str]:
+        """The pieces of a text, as the vocabulary spells them."""
+        return [self.vocabulary[i] for i in self.ids(_checked(text))]
+
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
+        """Readable text: pieces joined to words, punctuation set as people do. What was lost stays lost."""
+        pieces = []
+        for i in ids:
+            if not 0 <= i < len(self.vocabulary):
+                raise InputError(f"The id {i} is outside the vocabulary of {len(self.vocabulary)}.")
+            piece = self.vocabulary[int(i)]
+            if not (skip_special_tokens and piece in SPECIAL_TOKENS):
+                pieces.append(piece)
+        return readable(pieces)
+
+
+_NO_SPACE_BEFORE = re.compile(r" (?=[.,;:!?%)\]}’”])")
+_NO_SPACE_AFTER = re.compile(r"(?<=[(\[{$£€“‘]) ")
+_APOSTROPHE = re.compile(r"(?<=\w) (['’]) (?=(?:s|t|d|m|ll|re|ve)\b)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<=\d) ?([.,:]) (?=\d)")
+
+
+def readable(pieces: Iterable[str]) -> str:
+    """Pieces as text: don ' t -> don't, 3 . 14 -> 3.14, ( yes ) . -> (yes)."""
+    text = " ".join(pieces).replace(f" {CONTINUATION}", "")
+    marks = [(token, f"\0{n}\0") for n, token in enumerate(SPECIAL_TOKENS) if token in text]
+    for token, mark in marks:               # the brackets of [MASK] are no punctuation
+        text = text.replace(token, mark)
+    for pattern, to in ((_APOSTROPHE, r"\1"), (_NUMBER, r"\1"), (_NO_SPACE_BEFORE, ""), (_NO_SPACE_AFTER, "")):
+        text = pattern.sub(to, text)
+    for token, mark in marks:
+        text = text.replace(mark, token)
+    return text
+
+
+def _checked(text: str) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"A text must be a str, not {type(text).__name__}.")
+    return text
+
+
+def _room(max_length: int | None, special: int) -> int | None:
+    """How many ids of the text fit beside the special tokens."""
+    if max_length is None:
+        return None
+    if max_length < special:
+        raise InputError(f"max_length={max_length} has no room for the {special} special tokens.")
+    return max_length - special
+
+
+Ids = TypeVar("Ids", list[int], npt.NDArray[Any])
+
+
+def cut_longer(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
+    """Both shortened to `room` together, the longer one first."""
+    if room is None or len(a) + len(b) <= room:
+        return a, b
+    half = room // 2
+    if len(a) <= half:
+        return a, b[: room - len(a)]
+    if len(b) <= half:
+        return a[: room - len(b)], b
+    return a[: room - half], b[:half]

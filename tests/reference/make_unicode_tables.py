@@ -1,0 +1,91 @@
+"""Write mini_bert/text/unicode_tables.py: how the reference BERT tokenizer classes every character.
+
+Run it where `tokenizers` is installed: .venv-parity/bin/python tests/reference/make_unicode_tables.py
+
+The reference keeps tables of an older Unicode than Python does, and Python's differ between its own
+versions. So each of the 1,112,064 characters is put through the reference once, and the answer is stored.
+"""
+
+from pathlib import Path
+
+import tokenizers
+from tokenizers import normalizers, pre_tokenizers
+
+TARGET = Path(__file__).parents[2] / "mini_bert" / "text" / "unicode_tables.py"
+OFF = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
+
+
+def normalise(**options: bool) -> normalizers.Normalizer:
+    return normalizers.BertNormalizer(**{**OFF, **options})
+
+
+def ranges(characters: list[int]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for c in characters:
+        if found and c == found[-1][1] + 1:
+            found[-1] = (found[-1][0], c)
+        else:
+            found.append((c, c))
+    return found
+
+
+def literal(name: str, comment: str, characters: list[int]) -> str:
+    words = [f"{a:x}" if a == b else f"{a:x}-{b:x}" for a, b in ranges(characters)]
+    lines, line = [], ""
+    for word in words:
+        if len(line) + len(word) > 100:
+            lines.append(line.rstrip())
+            line = ""
+        line += word + " "
+    lines.append(line.rstrip())
+    body = "\n".join(f'    "{text} "' for text in lines)
+    return f"# {comment}\n{name} = CharacterSet(\n{body}\n)\n"
+
+
+def main() -> None:
+    clean, strip, chinese = (normalise(**{option: True})
+                             for option in ("clean_text", "strip_accents", "handle_chinese_chars"))
+    split = pre_tokenizers.BertPreTokenizer()
+    every = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    removed = [c for c in every if clean.normalize_str(f"a{chr(c)}b") == "ab"]
+    spaces = [c for c in every if clean.normalize_str(f"a{chr(c)}b") == "a b"]
+    marks = [c for c in every if strip.normalize_str(f"a{chr(c)}") == "a"]
+    cjk = [c for c in every if chinese.normalize_str(chr(c)) != chr(c)]
+    punctuation = [c for c in every if [w for w, _ in split.pre_tokenize_str(f"a{chr(c)}b")] == ["a", chr(c), "b"]]
+    parts = [
+        literal("REMOVED", "control, format and private-use characters, which cleaning deletes", removed),
+        literal("SPACES", "what becomes a space", spaces),
+        literal("MARKS", "non-spacing marks, which stripping accents deletes", marks),
+        literal("CJK", "ideographs, each a word of its own", cjk),
+        literal("PUNCTUATION", "punctuation, each a word of its own", punctuation),
+    ]
+    head = f'''"""How BERT's tokenizer classes characters: written by tests/reference/make_unicode_tables.py.
+
+The reference is tokenizers {tokenizers.__version__}. Its tables follow an older Unicode than Python's, and are
+kept here so that the same text gives the same ids under every version of Python.
+"""
+
+
+from bisect import bisect_right
+
+
+class CharacterSet:
+    """The characters in ranges such as "41-5a 5f", hexadecimal."""
+
+    def __init__(self, ranges: str):
+        bounds = [part.split("-") for part in ranges.split()]
+        self._starts = [int(bound[0], 16) for bound in bounds]
+        self._ends = [int(bound[-1], 16) for bound in bounds]
+
+    def __contains__(self, character: str) -> bool:
+        c = ord(character)
+        place = bisect_right(self._starts, c) - 1
+        return place >= 0 and c <= self._ends[place]
+
+
+'''
+    TARGET.write_text(head + "\n".join(parts), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Preparing a corpus: what is in it, that it is whole, and what is refused."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from mini_bert import CorpusError
+from mini_bert.text import prepare as module
+from mini_bert.text import seen as seen_module
+from mini_bert.text.corpus import Corpus
+from mini_bert.text.prepare import prepare, token_dtype
+from mini_bert.text.seen import Seen
+from mini_bert.text.tokenizer import WordPieceTokenizer
+
+
+@pytest.fixture
+def file(tmp_path, make_text):
+    (tmp_path / "text.txt").write_text(make_text(40, seed=1))
+    return tmp_path / "text.txt"
+
+
+def texts(corpus: Corpus) -> list[str]:
+    return [" ".join(corpus.tokenizer.vocabulary[i] for i in corpus.document(n))
+            for n in range(corpus.manifest.documents)]
+
+
+def test_documents_and_sentences_are_those_of_the_text(tmp_path, tokenizer):
+    (tmp_path / "a.txt").write_text("The cat sat. A mat!\nThe cat ran.\n\nThe master looked.\n")
+    prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
+    corpus = Corpus(tmp_path / "made")
+    assert corpus.manifest.documents == 2
+    assert [[tokenizer.decode(sentence) for sentence in corpus.document_sentences(n)] for n in (0, 1)] == \
+        [["the cat sat.", "a mat [UNK]" if "!" not in tokenizer.vocabulary.ids else "a mat!", "the cat ran."],
+         ["the master looked."]]
+    assert corpus.document(1).tolist() == tokenizer.ids("The master looked.")
+    assert corpus.manifest.bytes_read == (tmp_path / "a.txt").stat().st_size
+
+
+@pytest.mark.parametrize("block", [50, 400, 1 << 19])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_neither_blocks_nor_workers_change_the_result(file, tmp_path, tokenizer, monkeypatch, block, workers):
+    monkeypatch.setattr(module, "_BLOCK", 1 << 19)
+    prepare([str(file)], tokenizer, tmp_path / "whole", workers=1)
+    monkeypatch.setattr(module, "_BLOCK", block)
+    prepare([str(file)], tokenizer, tmp_path / "parts", workers=workers)
+    for name in ("tokens", "sentences", "documents", "splits"):
+        assert (tmp_path / "whole" / f"{name}.bin").read_bytes() == (tmp_path / "parts" / f"{name}.bin").read_bytes()
+
+
+def test_duplicate_paragraphs_are_dropped_and_counted(tmp_path, tokenizer):
+    (tmp_path / "a.txt").write_text("The cat sat.\nA mat.\n\nThe cat sat.\n\nThe cat sat.\nThe end ran.\n")
+    manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
+    assert (manifest.paragraphs, manifest.duplicate_paragraphs, manifest.documents) == (5, 2, 2)
+    kept = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "kept", heldout=0, deduplicate=False)
+    assert (kept.duplicate_paragraphs, kept.documents) == (0, 3)
+    twice = prepare([str(tmp_path / "a.txt")] * 3, tokenizer, tmp_path / "twice", heldout=0)
+    assert twice.tokens == manifest.tokens
+
+
+def test_the_heldout_split_is_by_document_and_keeps_to_it(tmp_path, tokenizer, make_text):
+    (tmp_path / "a.txt").write_text(make_text(400, seed=3))
+    prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.2)
+    corpus = Corpus(tmp_path / "made")
+    train, held = corpus.split("train"), corpus.split("heldout")
+    assert sorted([*train, *held]) == list(range(corpus.manifest.documents))
+    assert 0.12 < len(held) / corpus.manifest.documents < 0.28
+    chosen = {texts(corpus)[n] for n in held}
+    (tmp_path / "b.txt").write_text(make_text(50, seed=4) + "\n" + make_text(400, seed=3))
+    prepare([str(tmp_path / "b.txt")], tokenizer, tmp_path / "more", heldout=0.2)
+    more = Corpus(tmp_path / "more")
+    assert chosen <= {texts(more)[n] for n in more.split("heldout")}       # the same ones, with others around
+    with pytest.raises(CorpusError, match=r"'dev'.*train, heldout"):
+        corpus.split("dev")
+
+
+def test_a_few_documents_still_have_one_held_out(tmp_path, tokenizer):
+    (tmp_path / "a.txt").write_text("The cat.\n\nA mat.\n")
+    assert prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=1e-9).heldout_documents == 1
+
+
+def test_pieces_are_counted(corpus):
+    counts = corpus.piece_counts()
+    assert counts.sum() == corpus.manifest.tokens
+    assert counts[corpus.tokenizer.vocabulary.ids["the"]] == (np.asarray(corpus.tokens)
+                                                              == corpus.tokenizer.vocabulary.ids["the"]).sum()
+
+
+def test_large_vocabularies_take_four_bytes():
+    assert (token_dtype(65536), token_dtype(65537)) == ("uint16", "uint32")
+
+
+def test_fingerprints_beyond_memory_are_still_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(seen_module, "_IN_MEMORY", 8)
+    seen = Seen(tmp_path)
+    names = [f"text {n}" for n in range(300)]
+    assert all(seen.add(name) for name in names)
+    assert not any(seen.add(name) for name in names)
+    assert seen.add("another")
+    assert len(seen.runs) < 8
+    assert all((np.diff(run.astype(object)) > 0).all() for run in seen.runs)
+
+
+# -------------------------------------------------------------------- what is refused, and what is left behind
+
+def left(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_an_existing_directory_is_not_touched(file, tmp_path, tokenizer):
+    prepare([str(file)], tokenizer, tmp_path / "made")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()}
+    with pytest.raises(CorpusError, match="exists already"):
+        prepare([str(file)], tokenizer, tmp_path / "made")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()} == before
+    prepare([str(file)], tokenizer, tmp_path / "made", overwrite=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n\n", b"\x00\x01binary"])
+def test_nothing_is_left_of_a_failed_preparation(tmp_path, tokenizer, content):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(CorpusError):
+        prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made")
+    assert left(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(file, tmp_path, tokenizer, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CorpusError, match="No space left"):
+        prepare([str(file)], tokenizer, tmp_path / "made")
+    assert left(tmp_path) == ["text.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+def test_a_killed_preparation_leaves_nothing_that_looks_finished(tmp_path, tokenizer, make_text):
+    (tmp_path / "a.txt").write_text(make_text(3000, seed=5))
+    tokenizer.save(tmp_path / "tokenizer")
+    program = ("import sys\nfrom mini_bert.text.prepare import prepare\n"
+               "from mini_bert.text.tokenizer import WordPieceTokenizer\n"
+               "t = WordPieceTokenizer.load(sys.argv[1])\n"
+               "prepare([sys.argv[2]] * 50, t, sys.argv[3], workers=1, deduplicate=False)\n")
+    out = tmp_path / "made"
+    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "tokenizer"), str(tmp_path / "a.txt"),
+                                str(out)])
+    partial = tmp_path / ".made.partial"
+    while not (partial / "tokens.bin").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not out.exists()
+    with pytest.raises(CorpusError, match=r"no corpus\.json"):
+        Corpus(partial)
+    prepare([str(tmp_path / "a.txt")], tokenizer, out, workers=1)         # and it can be begun again
+    assert not partial.exists()
+
+
+def test_a_corpus_of_another_vocabulary_is_refused(corpus, tokenizer, tmp_path):
+    other = WordPieceTokenizer([*tokenizer.vocabulary.pieces, "zebra"])
+    with pytest.raises(CorpusError, match="another vocabulary"):
+        corpus.require_vocabulary(other)
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    other.save(tmp_path / "copy")
+    with pytest.raises(CorpusError, match="another vocabulary"):
+        _ = Corpus(tmp_path / "copy").tokenizer
+
+
+def test_a_damaged_corpus_is_refused(corpus, tmp_path):
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    tokens = tmp_path / "copy" / "tokens.bin"
+    tokens.write_bytes(tokens.read_bytes()[:-2])
+    with pytest.raises(CorpusError, match=r"tokens\.bin"):
+        Corpus(tmp_path / "copy")
+    tokens.unlink()
+    with pytest.raises(CorpusError, match=r"tokens\.bin"):
+        Corpus(tmp_path / "copy")
+    manifest = tmp_path / "copy" / "corpus.json"
+    whole = json.loads(manifest.read_text())
+    for bad in ("{", "[]", json.dumps(whole | {"format_version": 99}), json.dumps(whole | {"colour": 1}),
+                json.dumps(whole | {"tokens": -1}), json.dumps(whole | {"dtype": "object"})):
+        manifest.write_text(bad)
+        with pytest.raises(CorpusError, match=r"corpus\.json"):
+            Corpus(tmp_path / "copy")
+    with pytest.raises(CorpusError, match="not a prepared corpus"):
+        Corpus(tmp_path)

@@ -1,0 +1,103 @@
+"""Reading text from wherever it is, however bad it is."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+
+import pytest
+
+from mini_bert import CorpusError
+from mini_bert.text import sources as module
+from mini_bert.text.sources import ReadingReport, find_sources, paragraphs
+
+TEXT = "first paragraph\nsecond\n\n\n  \nnext document\n"
+
+
+def read(*names: str, strict: bool = False) -> tuple[list[str | None], ReadingReport]:
+    report = ReadingReport()
+    return list(paragraphs(find_sources(names), report, strict)), report
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.txt", lambda data: data), ("a.gz", gzip.compress),
+                                            ("a.xz", lzma.compress), ("a.bz2", bz2.compress)])
+def test_paragraphs_and_documents(tmp_path, name, pack):
+    (tmp_path / name).write_bytes(pack(TEXT.encode()))
+    assert read(str(tmp_path / name))[0] == ["first paragraph", "second", None, "next document"]
+
+
+def test_files_are_documents_of_their_own(tmp_path):
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).write_text(f"\n\n{name}\n\n")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / ".hidden").write_text("no")
+    expected = ["a.txt", None, "b.txt"]
+    assert read(str(tmp_path))[0] == expected                          # a folder, in order
+    assert read(str(tmp_path / "*.txt"))[0] == expected                # a pattern
+    assert read(str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))[0] == expected
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert read("-")[0] == ["first paragraph", "second", None, "next document"]
+
+
+def test_line_ends_and_byte_order_marks_are_no_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n\r\nthree")
+    assert read(str(tmp_path / "a.txt"))[0] == ["one", "two", None, "three"]
+
+
+def test_invalid_bytes_are_replaced_counted_and_placed(tmp_path):
+    file = tmp_path / "bad.txt"
+    file.write_bytes(b"good line\nbad \xff\xfe line\n\xc3(\n")
+    lines, report = read(str(file))
+    assert lines == ["good line", "bad \ufffd\ufffd line", "\ufffd("]
+    assert report.invalid == 3
+    assert report.first_invalid == f"{file}, byte 14"
+    with pytest.raises(CorpusError, match=r"bad\.txt, byte 14"):
+        read(str(file), strict=True)
+
+
+def test_a_line_longer_than_memory_is_cut_at_a_space(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 64)
+    text = "word " * 400
+    (tmp_path / "long.txt").write_text(text)
+    lines, _ = read(str(tmp_path / "long.txt"))
+    assert len(lines) > 20
+    assert " ".join(lines).split() == text.split()
+    (tmp_path / "solid.txt").write_text("x" * 1000)
+    assert "".join(read(str(tmp_path / "solid.txt"))[0]) == "x" * 1000
+
+
+def test_blocks_do_not_cut_characters(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 7)
+    (tmp_path / "a.txt").write_text("éàü 日本 ok\nœ\n", "utf-8")
+    lines, report = read(str(tmp_path / "a.txt"))
+    assert "".join("".join(lines).split()) == "éàü日本okœ"
+    assert report.invalid == 0
+
+
+@pytest.mark.parametrize(("content", "word"), [(b"PK\x03\x04\x00\x00", "binary"), ("text".encode("utf-16"), "UTF-16")])
+def test_binary_files_are_refused(tmp_path, content, word):
+    (tmp_path / "a.bin").write_bytes(content)
+    with pytest.raises(CorpusError, match=word):
+        read(str(tmp_path / "a.bin"))
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    for name, words in [("absent.txt", "no file or folder"), ("*.nothing", "No file matches"), ("", "no file")]:
+        with pytest.raises(CorpusError, match=words):
+            read(str(tmp_path / name) if name else name)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CorpusError, match="has no files"):
+        read(str(tmp_path / "folder"))
+    with pytest.raises(CorpusError, match="No text"):
+        read()
+
+
+def test_a_damaged_archive_is_one_sentence(tmp_path):
+    for name, pack in (("a.gz", gzip.compress), ("a.xz", lzma.compress), ("a.bz2", bz2.compress)):
+        (tmp_path / name).write_bytes(pack(TEXT.encode() * 100)[:60])
+        with pytest.raises(CorpusError, match=name):
+            read(str(tmp_path / name))

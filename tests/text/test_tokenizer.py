@@ -1,0 +1,194 @@
+"""The tokenizer's specification, example by example; `make parity` compares it with the reference."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mini_bert import InputError, VocabularyError
+from mini_bert.text import tokenizer as module
+from mini_bert.text.normalise import chunks, replacements
+from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+PIECES = [*SPECIAL_TOKENS, "un", "##aff", "##able", "the", "cat", "sat", ".", ",", "'", "t", "don", "(", ")", "e",
+          "##e", "a", "##a", "##t", "日", "本", "E", "Cat", "3", "14", "[", "]", "mask", "#"]
+UNK = 1
+
+
+@pytest.fixture
+def uncased() -> WordPieceTokenizer:
+    return WordPieceTokenizer(PIECES)
+
+
+@pytest.mark.parametrize(("text", "pieces"), [
+    ("unaffable", ["un", "##aff", "##able"]),
+    ("The CAT sat.", ["the", "cat", "sat", "."]),
+    ("don't", ["don", "'", "t"]),
+    ("cats", ["[UNK]"]),                                   # no ##s: the whole word is unknown
+    ("unaffablex the", ["[UNK]", "the"]),
+    ("日本cat", ["日", "本", "cat"]),                       # ideographs are words
+    ("Éé e\u0301", ["e", "##e", "e"]),                     # accents go, composed or not
+    ("c\u00adat c\x00at c\ufffdat ca\u200bt", ["cat"] * 4),      # soft hyphens, controls, zero width
+    ("the\u00a0cat\tsat\u3000the", ["the", "cat", "sat", "the"]),
+    ("the\x0bcat", ["[UNK]"]),                             # a vertical tab is deleted, and the words meet
+    ("ca\x1ct", ["cat"]),
+    ("the [MASK] cat[SEP]", ["the", "[MASK]", "cat", "[SEP]"]),
+    ("[mask]", ["[", "mask", "]"]),
+    ("##able", ["#", "#", "[UNK]"]),
+    ("", []),
+    (" \n\t", []),
+    ("\ud800cat\udfff", ["cat"]),                          # halves of surrogate pairs
+    ("a" * 100, ["a", *["##a"] * 99]),
+    ("a" * 101, ["[UNK]"]),
+])
+def test_uncased_examples(uncased, text, pieces):
+    assert uncased.tokenize(text) == pieces
+    assert uncased.encode(text) == [2, *(PIECES.index(piece) for piece in pieces), 3]
+    assert uncased.align(text).ids == uncased.encode(text)
+
+
+def test_cased_keeps_case_and_accents():
+    cased = WordPieceTokenizer(PIECES, lowercase=False)
+    assert cased.tokenize("Cat cat É E") == ["Cat", "cat", "[UNK]", "E"]
+
+
+def test_offsets_are_of_the_text_as_given(uncased):
+    text = "  Thé\u00a0UNaffable,CAT"
+    encoding = uncased.align(text)
+    assert encoding.offsets == [(0, 0), (2, 5), (6, 8), (8, 11), (11, 15), (15, 16), (16, 19), (0, 0)]
+    assert [text[a:b] for a, b in encoding.offsets[1:-1]] == ["Thé", "UN", "aff", "able", ",", "CAT"]
+    assert encoding.word_ids == [None, 0, 1, 1, 1, 2, 3, None]
+    assert encoding.tokens[1] == "the"
+
+
+@given(st.text())
+def test_any_text_gives_valid_ids_the_same_by_both_ways(text):
+    made = WordPieceTokenizer(PIECES)
+    encoding = made.align(text)
+    assert encoding.ids == made.encode(text)
+    assert all(0 <= i < len(PIECES) for i in encoding.ids)
+    assert all(0 <= a <= b <= len(text) for a, b in encoding.offsets)
+    assert encoding.offsets[1:-1] == sorted(encoding.offsets[1:-1])
+
+
+@given(st.text())
+def test_chunks_lose_nothing_that_normalising_keeps(text):
+    table = replacements(True, True)
+    whole = text.translate(table).split()
+    assert [word for chunk in chunks(text) for word in chunk.translate(table).split()] == whole
+
+
+def test_what_is_remembered_never_changes_an_answer(uncased, monkeypatch):
+    monkeypatch.setattr(module, "_REMEMBERED", 3)
+    text = "the cat sat. unaffable the cat. don't the, cat sat the " * 5
+    assert uncased.encode(text) == WordPieceTokenizer(PIECES).encode(text)
+    assert len(uncased._pieces) <= 3
+
+
+def test_truncation_keeps_the_special_tokens(uncased):
+    assert uncased.encode("the cat sat.", max_length=4) == [2, PIECES.index("the"), PIECES.index("cat"), 3]
+    assert uncased.encode("the cat sat.", add_special_tokens=False, max_length=2) == [8, 9]
+    assert uncased.align("the cat sat.", max_length=3).tokens == ["[CLS]", "the", "[SEP]"]
+    with pytest.raises(InputError, match="max_length=1"):
+        uncased.encode("the", max_length=1)
+
+
+@pytest.mark.parametrize(("max_length", "first", "second"), [(None, 5, 3), (11, 5, 3), (10, 4, 3), (9, 3, 3), (8, 3, 2),
+                                                             (7, 2, 2), (3, 0, 0)])
+def test_pairs_lose_from_the_longer_text(uncased, max_length, first, second):
+    ids, types = uncased.encode_pair("the the the the the", "cat cat cat", max_length=max_length)
+    assert ids == [2, *[8] * first, 3, *[9] * second, 3]
+    assert types == [0] * (first + 2) + [1] * (second + 1)
+
+
+def test_batches_are_padded_to_one_length(uncased):
+    batch = uncased.encode_batch(["the cat", ("cat", "sat the"), "."])
+    assert batch.input_ids.shape == (3, 6)
+    assert batch.input_ids[2].tolist() == [2, 11, 3, 0, 0, 0]
+    assert batch.attention_mask.sum(axis=1).tolist() == [4, 6, 3]
+    assert batch.token_types[1].tolist() == [0, 0, 0, 1, 1, 1]
+    assert uncased.encode_batch(["the"], pad_to=9).input_ids.shape == (1, 9)
+    for bad, words in [("the", "several"), ([], "no text"), ([7], "iter|pair|str")]:
+        with pytest.raises((InputError, TypeError), match=words):
+            uncased.encode_batch(bad)
+    with pytest.raises(InputError, match="pad_to=2"):
+        uncased.encode_batch(["the cat"], pad_to=2)
+
+
+def test_decoding_is_readable(uncased):
+    ids = uncased.encode("Don't (the unaffable cat), the 3.14 cat.")
+    assert uncased.decode(ids, skip_special_tokens=True) == "don't (the unaffable cat), the 3.14 cat."
+    assert uncased.decode([2, 8, 4, 3]) == "[CLS] the [MASK] [SEP]"
+    assert uncased.decode(np.array([8, 9])) == "the cat"
+    with pytest.raises(InputError, match="999"):
+        uncased.decode([999])
+
+
+def test_only_text_is_encoded(uncased):
+    for bad in (None, 7, b"the", ["the"]):
+        with pytest.raises(InputError, match="str"):
+            uncased.encode(bad)
+
+
+# -------------------------------------------------------------------- files
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_saved_and_loaded_it_is_the_same(tmp_path, lowercase):
+    made = WordPieceTokenizer(PIECES, lowercase=lowercase)
+    made.save(tmp_path)
+    for remove in ((), ("vocab.txt",), ("tokenizer_config.json",)):        # any one that others leave out
+        for name in remove:
+            (tmp_path / name).unlink()
+        again = WordPieceTokenizer.load(tmp_path)
+        assert again.vocabulary.pieces == made.vocabulary.pieces
+        assert (again.lowercase, again.strip_accents) == (lowercase, lowercase)
+
+
+def test_a_bare_vocabulary_is_loaded(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes("\r\n".join(PIECES).encode())
+    assert WordPieceTokenizer.load(tmp_path / "vocab.txt").tokenize("The") == ["the"]
+    assert WordPieceTokenizer.load(tmp_path / "vocab.txt", lowercase=False).tokenize("The") == ["[UNK]"]
+
+
+@pytest.mark.parametrize(("pieces", "words"), [
+    ([*PIECES, "cat"], "'cat' twice"),
+    (PIECES[1:], r"\[PAD\]"),
+    ([piece for piece in PIECES if piece != "[MASK]"], r"\[MASK\]"),
+    ([], r"\[PAD\]"),
+])
+def test_a_bad_vocabulary_is_refused(tmp_path, pieces, words):
+    (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    with pytest.raises(VocabularyError, match=words):
+        WordPieceTokenizer.load(tmp_path / "vocab.txt")
+
+
+def test_what_is_not_a_tokenizer_is_refused(tmp_path):
+    with pytest.raises(VocabularyError, match="no tokenizer"):
+        WordPieceTokenizer.load(tmp_path / "absent")
+    with pytest.raises(VocabularyError, match="neither"):
+        WordPieceTokenizer.load(tmp_path)
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(VocabularyError, match="UTF-8"):
+        WordPieceTokenizer.load(tmp_path / "binary.txt")
+    for content in (b"{", b"[]", b'{"model": {"type": "BPE", "vocab": {}}}', b'{"model": {"vocab": {"a": 5}}}'):
+        (tmp_path / "tokenizer.json").write_bytes(content)
+        with pytest.raises(VocabularyError, match=r"tokenizer\.json"):
+            WordPieceTokenizer.load(tmp_path)
+    WordPieceTokenizer(PIECES).save(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": "perhaps"}))
+    with pytest.raises(VocabularyError, match="do_lower_case"):
+        WordPieceTokenizer.load(tmp_path)
+
+
+def test_a_tokenizer_goes_to_another_process(uncased):
+    uncased.encode("the cat")
+    assert pickle.loads(pickle.dumps(uncased)).encode("the cat") == uncased.encode("the cat")
+
+
+def test_fingerprints_differ_with_the_order():
+    assert Vocabulary(PIECES).digest() == Vocabulary(list(PIECES)).digest()
+    assert Vocabulary(PIECES).digest() != Vocabulary([*PIECES[:-2], *PIECES[:-3:-1]]).digest()

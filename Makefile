@@ -6,14 +6,17 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test check parity clean
+.PHONY: help quickstart test check parity bench-text clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
-quickstart: $(VENV)/.installed      ## install into .venv and run the self-test
+quickstart: $(VENV)/.installed      ## install into .venv, test it, and make a corpus of the documentation at hand
 	$(VENV)/bin/mini-bert selftest
+	$(VENV)/bin/mini-bert tokenizer train pydocs --vocab-size 8192 --out runs/quickstart/tokenizer
+	$(VENV)/bin/mini-bert data prepare pydocs --tokenizer runs/quickstart/tokenizer --out runs/quickstart/corpus --overwrite
+	$(VENV)/bin/mini-bert data show runs/quickstart/corpus
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity
@@ -24,6 +27,9 @@ check: $(VENV)/.check               ## ruff, mypy --strict
 
 parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
 	$(PARITY)/bin/python -m pytest tests/parity
+
+bench-text: $(PARITY)/.installed    ## measure the tokenizer and vocabulary learning against `tokenizers`
+	$(PARITY)/bin/python benchmarks/text.py --learn
 
 clean:               ## remove the environments and caches
 	rm -rf $(VENV) $(PARITY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

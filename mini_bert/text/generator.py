@@ -28,7 +28,7 @@ class MLMDataGenerator(Batches):
             temporary = mkdtemp(prefix="mini-bert-")
             finalize(self, rmtree, temporary, ignore_errors=True)
             path = Path(temporary) / "corpus"
-            prepare([str(data_path)], tokenizer, path, heldout=0.0)
+            prepare([str(data_path)], tokenizer, path, heldout=0.0, workers=1)
         corpus = Corpus(path)
         corpus.require_vocabulary(tokenizer)
         super().__init__(corpus, split, max_seq_length=max_seq_length, batch_size=batch_size, mode=mode,

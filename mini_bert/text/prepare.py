@@ -7,9 +7,11 @@ number of workers.
 
 import os
 import shutil
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import chain, islice
@@ -53,6 +55,7 @@ _tokenizer: WordPieceTokenizer        # of a worker process
 def _start_worker(tokenizer: WordPieceTokenizer) -> None:
     global _tokenizer
     _tokenizer = tokenizer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)      # an interrupt is the parent's to answer
 
 
 def _work(documents: list[list[str]]) -> _Result:
@@ -86,7 +89,8 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
             overwrite: bool = False, progress: Progress | None = None) -> Manifest:
     """Make the directory `out` from text files, folders, patterns or "-"; it appears when it is whole.
 
-    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph.
+    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph. More than one
+    worker are started as new processes: a script that calls this needs `if __name__ == "__main__":`.
     """
     if not 0 <= heldout < 1:
         raise CorpusError(f"heldout must be in [0, 1), not {heldout}.")
@@ -108,14 +112,27 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
                 if progress is not None:
                     progress(report.bytes_read, writer.manifest.tokens)
             manifest = writer.finish(sources, report, {"heldout": heldout, "deduplicate": deduplicate})
-        if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
+        _take_place(partial, target)
         return manifest
     except OSError as error:
         raise CorpusError(f"Cannot write {target}: {error.strerror or error}.") from None
+    except BrokenProcessPool:
+        raise CorpusError("A worker process was ended from outside, perhaps for want of memory; "
+                          "try again with fewer workers.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _take_place(partial: Path, target: Path) -> None:
+    """Rename the finished directory; an older one is removed only when the new one stands."""
+    if target.exists():
+        old = target.parent / f".{target.name}.old"
+        shutil.rmtree(old, ignore_errors=True)
+        target.rename(old)
+        partial.rename(target)
+        shutil.rmtree(old)
+    else:
+        partial.rename(target)
 
 
 def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest) -> Iterator[_Work]:

@@ -9,8 +9,11 @@ from mini_bert import (
     MiniBERT,
     MiniBERTGradients,
     MiniTransformerLayer,
+    MLMDataGenerator,
     ModelFactory,
+    WordPieceTokenizer,
     gradient_check,
+    load_preset,
     mask_tokens,
     mlm_cross_entropy,
 )
@@ -125,3 +128,37 @@ def test_larger_bert_from_config_to_checkpoint(tmp_path):
 
 def test_everything_promised_is_there():
     assert all(hasattr(mini_bert, name) for name in mini_bert.__all__)
+
+
+def test_the_tokenizer_as_the_guide_uses_it(tmp_path, model):
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "mat"]
+    WordPieceTokenizer(pieces).save(tmp_path / "tokenizer_8k.pkl")       # the path is a directory, whatever its name
+    tokenizer = WordPieceTokenizer.load(tmp_path / "tokenizer_8k.pkl")
+    input_ids = tokenizer.encode("The cat sat on mat")
+    input_ids = np.array([input_ids])
+    _, cache = model.forward(input_ids)
+    attn = cache["attention_weights_0"][0, 0]
+    tokens = tokenizer.decode(input_ids[0]).split()
+    assert attn.shape == (len(tokens), len(tokens))
+    masked_ids, _, _ = mask_tokens(input_ids, mask_token_id=4, vocab_size=10, mask_prob=1.0, rng=0)
+    assert "[MASK]" in tokenizer.decode(masked_ids[0])
+
+
+def test_the_data_generator_as_the_guide_uses_it(tmp_path):
+    (tmp_path / "sample.txt").write_text("the cat sat on the mat\n\nthe mat sat\n" * 5)
+    tokenizer = ModelFactory.create_tokenizer(vocab_path=_vocabulary(tmp_path))
+    data_generator = MLMDataGenerator(
+        data_path=str(tmp_path / "sample.txt"),
+        tokenizer=tokenizer,
+        max_seq_length=128,
+        batch_size=4,
+    )
+    batch = data_generator[0]
+    assert batch.input_ids.shape == batch.target_ids.shape == batch.mask_positions.shape
+    logits, _ = MiniBERT(load_preset("small")).forward(batch.input_ids, batch.attention_mask)
+    assert logits.shape[:2] == batch.input_ids.shape
+
+
+def _vocabulary(folder):
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]))
+    return folder / "vocab.txt"

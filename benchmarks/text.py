@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from hashlib import blake2b
 from importlib import metadata
+from itertools import chain, pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -55,24 +56,24 @@ def read_lines(data: Path, megabytes: float) -> list[str]:
     return [line for line in lines if line]
 
 
-class Digest:
-    """Of all ids in their order, and of the number of them in each line."""
+def open_text(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        yield from lines
 
-    def __init__(self) -> None:
-        self._ids, self._lengths = blake2b(), blake2b()
 
-    def add(self, ids: Any, lengths: Any) -> None:
-        self._ids.update(np.asarray(ids, np.uint32).tobytes())
-        self._lengths.update(np.asarray(lengths, np.uint32).tobytes())
-
-    def __str__(self) -> str:
-        return self._ids.hexdigest() + self._lengths.hexdigest()
+def digest(parts: Iterable[tuple[Any, Any]]) -> str:
+    """Of (ids, lengths): of all ids in their order, and of the number of them in each line."""
+    all_ids, all_lengths = blake2b(), blake2b()
+    for ids, lengths in parts:
+        all_ids.update(np.asarray(ids, np.uint32).tobytes())
+        all_lengths.update(np.asarray(lengths, np.uint32).tobytes())
+    return all_ids.hexdigest() + all_lengths.hexdigest()
 
 
 # ---------------------------------------------------------------- the competitors, each in its own process
 
 class Competitor:
-    """Has the lines; each method without an underscore is one round, and returns its seconds or a digest."""
+    """Has the lines; a method without an underscore is a round, whose seconds or result it returns."""
 
     def __init__(self, options: argparse.Namespace):
         self._options = options
@@ -102,11 +103,14 @@ class Ours(Competitor):
         return perf_counter() - start
 
     def digest(self) -> str:
-        digest = Digest()
-        for line in self._lines:
-            ids = self._tokenizer.ids(line)
-            digest.add(ids, [len(ids)])
-        return str(digest)
+        return digest((ids, [len(ids)]) for ids in map(self._tokenizer.ids, self._lines))
+
+    def learn(self) -> tuple[float, list[str]]:
+        """Seconds, reading all files included, and the pieces."""
+        start = perf_counter()
+        texts = chain.from_iterable(map(open_text, training_files(self._options.data)))
+        vocabulary = learn_vocabulary(count_words(texts), VOCAB_SIZE, min_frequency=2, alphabet_limit=1000)
+        return perf_counter() - start, list(vocabulary)
 
 
 _tokenizer: WordPieceTokenizer        # of a worker process
@@ -124,53 +128,39 @@ def wait_for_others() -> None:
 
 def encode_block(lines: list[str]) -> tuple[bytes, bytes]:
     """Ids and lengths in the smallest form, as `prepare` has its workers send them."""
-    ids: list[int] = []
-    lengths: list[int] = []
-    for line in lines:
-        found = _tokenizer.ids(line)
-        ids += found
-        lengths.append(len(found))
-    return np.array(ids, token_dtype(len(_tokenizer))).tobytes(), np.array(lengths, np.uint32).tobytes()
+    rows = [_tokenizer.ids(line) for line in lines]
+    ids = np.array(list(chain.from_iterable(rows)), token_dtype(len(_tokenizer)))
+    return ids.tobytes(), np.array([len(row) for row in rows], np.uint32).tobytes()
 
 
 class OursParallel(Competitor):
     """Worker processes, new in each round so that they remember nothing, and started before the clock."""
 
     def cold(self) -> float:
-        return self._run(lambda ids, lengths: None)
+        return self._run()[0]
 
     def digest(self) -> str:
-        digest, dtype = Digest(), token_dtype(len(Vocabulary.read(self._options.vocab)))
-        self._run(lambda ids, lengths: digest.add(np.frombuffer(ids, dtype), np.frombuffer(lengths, np.uint32)))
-        return str(digest)
+        dtype = token_dtype(len(Vocabulary.read(self._options.vocab)))
+        return digest((np.frombuffer(ids, dtype), np.frombuffer(lengths, np.uint32)) for ids, lengths in self._run()[1])
 
-    def _run(self, use: Callable[[bytes, bytes], None]) -> float:
+    def _run(self) -> tuple[float, list[tuple[bytes, bytes]]]:
+        """Seconds, and what the workers sent."""
+        ends = np.cumsum([len(line) for line in self._lines])
+        borders = [*np.searchsorted(ends, np.arange(0, ends[-1], BLOCK)).tolist(), len(self._lines)]
         context = get_context("spawn")
         arguments = (WordPieceTokenizer.load(self._options.vocab), context.Barrier(CORES))
         with ProcessPoolExecutor(CORES, context, start_worker, arguments) as pool:
-            for future in [pool.submit(wait_for_others) for _ in range(CORES)]:
-                future.result()
+            for ready in [pool.submit(wait_for_others) for _ in range(CORES)]:
+                ready.result()
             start = perf_counter()
             waiting: deque[Future[tuple[bytes, bytes]]] = deque()
-            for block in self._blocks():
-                waiting.append(pool.submit(encode_block, block))
+            results: list[tuple[bytes, bytes]] = []
+            for first, last in pairwise(borders):
+                waiting.append(pool.submit(encode_block, self._lines[first:last]))
                 if len(waiting) >= 2 * CORES:
-                    use(*waiting.popleft().result())
-            for future in waiting:
-                use(*future.result())
-            return perf_counter() - start
-
-    def _blocks(self) -> Iterator[list[str]]:
-        block: list[str] = []
-        size = 0
-        for line in self._lines:
-            block.append(line)
-            size += len(line)
-            if size >= BLOCK:
-                yield block
-                block, size = [], 0
-        if block:
-            yield block
+                    results.append(waiting.popleft().result())
+            results += [future.result() for future in waiting]
+            return perf_counter() - start, results
 
 
 def bert_tokenizer(vocabulary: dict[str, int] | None = None) -> Any:
@@ -219,50 +209,23 @@ class Theirs(Competitor):
         return perf_counter() - start
 
     def digest(self) -> str:
-        digest = Digest()
-        for i in range(0, len(self._lines), self._size):
-            for encoding in self._tokenizer.encode_batch_fast(self._lines[i : i + self._size],
-                                                              add_special_tokens=False):
-                digest.add(encoding.ids, [len(encoding.ids)])
-        return str(digest)
-
-
-class OursLearning:
-    def __init__(self, options: argparse.Namespace):
-        self._files = training_files(options.data)
-
-    def learn(self) -> tuple[float, list[str]]:
-        """Seconds, reading included, and the pieces."""
-        start = perf_counter()
-        vocabulary = learn_vocabulary(count_words(self._read()), VOCAB_SIZE, min_frequency=2, alphabet_limit=1000)
-        return perf_counter() - start, list(vocabulary)
-
-    def _read(self) -> Iterator[str]:
-        for file in self._files:
-            with file.open(encoding="utf-8", errors="replace") as lines:
-                yield from lines
-
-
-class TheirLearning:
-    def __init__(self, options: argparse.Namespace):
-        self._files = [str(file) for file in training_files(options.data)]
+        batches = (self._tokenizer.encode_batch_fast(self._lines[i : i + self._size], add_special_tokens=False)
+                   for i in range(0, len(self._lines), self._size))
+        return digest((encoding.ids, [len(encoding.ids)]) for batch in batches for encoding in batch)
 
     def learn(self) -> tuple[float, list[str]]:
         from tokenizers.trainers import WordPieceTrainer
 
         start = perf_counter()
         tokenizer = bert_tokenizer()
-        tokenizer.train(self._files, WordPieceTrainer(
+        tokenizer.train([str(file) for file in training_files(self._options.data)], WordPieceTrainer(
             vocab_size=VOCAB_SIZE, min_frequency=2, limit_alphabet=1000, special_tokens=list(SPECIAL_TOKENS),
             show_progress=False))
-        seconds = perf_counter() - start
         ids = tokenizer.get_vocab()
-        return seconds, sorted(ids, key=ids.get)
+        return perf_counter() - start, sorted(ids, key=ids.get)
 
 
-COMPETITORS: dict[str, Callable[[argparse.Namespace], Any]] = {
-    "ours": Ours, "ours-parallel": OursParallel, "theirs": Theirs,
-    "ours-learning": OursLearning, "their-learning": TheirLearning}
+COMPETITORS: dict[str, type[Competitor]] = {"ours": Ours, "ours-parallel": OursParallel, "theirs": Theirs}
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -300,12 +263,6 @@ class Process:
 
 # ---------------------------------------------------------------- the comparison
 
-def rates(megabytes: float, seconds: list[float]) -> dict[str, Any]:
-    """MB/s: the median and the best round."""
-    return {"median": megabytes / statistics.median(seconds), "best": megabytes / min(seconds),
-            "seconds": seconds}
-
-
 def compare_encoding(options: argparse.Namespace, where: str, say: Callable[[str], None]) -> dict[str, Any]:
     """Rounds in turn, on one thread or on all cores."""
     parallel = where == "all cores"
@@ -324,7 +281,8 @@ def compare_encoding(options: argparse.Namespace, where: str, say: Callable[[str
                 seconds[label].append(process(command))
             say(f"{where}, round {number + 1} of {options.rounds}: "
                 + "; ".join(f"{label} {megabytes / taken[-1]:.2f} MB/s" for label, taken in seconds.items()))
-    found = {label: rates(megabytes, taken) for label, taken in seconds.items()}
+    found = {label: {"median": megabytes / statistics.median(taken), "best": megabytes / min(taken)}
+             for label, taken in seconds.items()}
     rival = max((label for label in found if label.startswith("tokenizers")), key=lambda label: found[label]["median"])
     ratio, of_best = (found["ours, cold"][key] / found[rival][key] for key in ("median", "best"))
     return {"megabytes": megabytes, "ids_equal": equal, "batch_size": batch_size, "megabytes_per_second": found,
@@ -338,7 +296,7 @@ def compare_learning(options: argparse.Namespace, say: Callable[[str], None]) ->
     seconds: dict[str, list[float]] = {"ours": [], "tokenizers": []}
     tokens: dict[str, int] = {}
     unknown: dict[str, int] = {}
-    with Process("ours-learning", options, ALL_CORES) as ours, Process("their-learning", options, ALL_CORES) as theirs:
+    with Process("ours", options, ALL_CORES) as ours, Process("theirs", options, ALL_CORES) as theirs:
         for number in range(min(options.rounds, 3)):
             for name, process in (("ours", ours), ("tokenizers", theirs)):
                 taken, pieces = process("learn")

@@ -16,7 +16,7 @@ import re
 from functools import cache
 from unicodedata import normalize
 
-from .unicode_tables import CJK, MARKS, PUNCTUATION, REMOVED, SPACES
+from .unicode_tables import CJK, LOWER, MARKS, PUNCTUATION, REMOVED, SPACES
 
 # str.split() takes these for white space; BERT deletes them
 _FALSE_SPACES = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
@@ -42,7 +42,7 @@ class Replacements(dict[int, str]):
         if self.strip_accents:
             letters = "".join(part for part in normalize("NFD", letters) if part not in MARKS)
         if self.lowercase:
-            letters = "".join(part.lower() for part in letters)
+            letters = "".join(LOWER.get(ord(part)) or part.lower() for part in letters)
         apart = "".join(f" {letter} " if letter in PUNCTUATION else letter for letter in letters)
         return f" {apart} " if character in CJK else apart
 

@@ -292,4 +292,6 @@ def cut_longer(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
         return a, b[: room - len(a)]
     if len(b) <= half:
         return a[: room - len(b)], b
-    return a[: room - half], b[:half]
+    if len(a) > len(b):                       # an odd place is for the one that had more, or for the second
+        return a[: room - half], b[:half]
+    return a[:half], b[: room - half]

@@ -52,12 +52,16 @@ def main() -> None:
     marks = [c for c in every if strip.normalize_str(f"a{chr(c)}") == "a"]
     cjk = [c for c in every if chinese.normalize_str(chr(c)) != chr(c)]
     punctuation = [c for c in every if [w for w, _ in split.pre_tokenize_str(f"a{chr(c)}b")] == ["a", chr(c), "b"]]
+    lower = normalise(lowercase=True)
+    newer = {c: lower.normalize_str(chr(c)) for c in every if lower.normalize_str(chr(c)) != chr(c).lower()}
+    mapping = "".join(f"    0x{c:x}: {small!a},\n" for c, small in newer.items())
     parts = [
         literal("REMOVED", "control, format and private-use characters, which cleaning deletes", removed),
         literal("SPACES", "what becomes a space", spaces),
         literal("MARKS", "non-spacing marks, which stripping accents deletes", marks),
         literal("CJK", "ideographs, each a word of its own", cjk),
         literal("PUNCTUATION", "punctuation, each a word of its own", punctuation),
+        f"# small letters of capitals that Python 3.11 does not know yet\nLOWER = {{\n{mapping}}}\n",
     ]
     head = f'''"""How BERT's tokenizer classes characters: written by tests/reference/make_unicode_tables.py.
 

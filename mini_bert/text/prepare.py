@@ -97,6 +97,8 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
     target = Path(out)
     if target.exists() and not overwrite:
         raise CorpusError(f"{target} exists already; name another directory, or say --overwrite.")
+    if target.exists() and not (target / MANIFEST).is_file():
+        raise CorpusError(f"{target} is not a corpus, so it is not overwritten; name another directory.")
     sources = find_sources(names)
     partial = target.parent / f".{target.name}.partial"
     try:

@@ -120,6 +120,9 @@ def test_an_existing_directory_is_not_touched(file, tmp_path, tokenizer):
         prepare([str(file)], tokenizer, tmp_path / "made")
     assert {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()} == before
     prepare([str(file)], tokenizer, tmp_path / "made", overwrite=True)
+    with pytest.raises(CorpusError, match="not a corpus"):
+        prepare([str(file)], tokenizer, tmp_path, overwrite=True)
+    assert file.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n\n", b"\x00\x01binary"])

@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 
 def main() -> None:
@@ -16,8 +18,14 @@ def main() -> None:
 
     if hasattr(signal, "SIGPIPE"):    # if the reader of our output goes, as `head` does, go quietly
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _leave)
     try:
         app()
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """SIGTERM ends the process as an error does, so that what is half written is removed."""
+    sys.exit(128 + number)

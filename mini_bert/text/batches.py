@@ -1,6 +1,6 @@
 """Sequences of a corpus, and batches of them in shuffled order.
 
-A sequence is [CLS] tokens [SEP], at most T long, padded to T. Its tokens are
+A sequence is [CLS] tokens [SEP], at most T long, padded to the longest one of its batch. Its tokens are
   packed:     a window of a document's running text, so that sequences are full but for each document's last
   sentences:  one sentence
   pairs:      two sentences with token types, the second one the next in the text or, half of the time, another
@@ -28,8 +28,17 @@ BoolArray = npt.NDArray[np.bool_]
 BUCKET = 32           # batches that are sorted by length together
 
 
+class Rows(NamedTuple):
+    """Padded sequences; everything is (B, width), width being the length of the longest."""
+
+    ids: IntArray
+    attention_mask: BoolArray
+    token_types: IntArray | None = None
+    is_next: BoolArray | None = None      # (B,), of pairs
+
+
 class Sequences:
-    """The sequences of one split, by number; `lengths` counts their tokens with [CLS] and [SEP]."""
+    """The sequences of one split, by number. In memory are a few numbers for each document, not for each sequence."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
         if T < 3:
@@ -39,101 +48,127 @@ class Sequences:
         if not len(self.documents):
             raise CorpusError(f"{corpus.directory} has no documents in its split {split!r}.")
         self.vocabulary: Vocabulary = corpus.tokenizer.vocabulary
+        self._ends = np.cumsum(self.count())      # of each document in the numbering of the sequences
+
+    def count(self) -> IntArray:
+        """How many sequences each document of the split has."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return int(self._ends[-1])
 
-    starts: IntArray          # of each sequence in the corpus' tokens
-    ends: IntArray
+    def locate(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """The document of each sequence, and its place among the sequences of that document."""
+        owner = np.searchsorted(self._ends, numbers, "right")
+        before = np.where(owner > 0, self._ends[owner - 1], 0)
+        return self.documents[owner], numbers - before
 
-    @property
-    def lengths(self) -> IntArray:
-        return self.ends - self.starts + 2
+    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """Where in the corpus' tokens each sequence begins and ends."""
+        raise NotImplementedError
 
-    def fill(self, numbers: IntArray, epoch: int, seed: int) -> "Rows":
-        """The sequences of these numbers, padded to T."""
-        ids = np.full((len(numbers), self.T), self.vocabulary.pad, np.int64)
-        for row, (start, end) in enumerate(zip(self.starts[numbers].tolist(), self.ends[numbers].tolist(),
-                                               strict=True)):
-            ids[row, 0] = self.vocabulary.cls
-            ids[row, 1 : 1 + end - start] = self.corpus.tokens[start:end]
-            ids[row, 1 + end - start] = self.vocabulary.sep
-        return Rows(ids, np.arange(self.T) < self.lengths[numbers][:, None], None, None)
+    def lengths(self, numbers: IntArray) -> IntArray:
+        """Tokens of each sequence, with [CLS] and [SEP]."""
+        starts, ends = self.spans(numbers)
+        return ends - starts + 2
 
-
-class Rows(NamedTuple):
-    ids: IntArray
-    attention_mask: BoolArray
-    token_types: IntArray | None
-    is_next: BoolArray | None         # of pairs
+    def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
+        """The sequences of these numbers."""
+        starts, ends = self.spans(numbers)
+        lengths = ends - starts + 2
+        ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
+        column = np.arange(ids.shape[1])
+        within = (column > 0) & (column < lengths[:, None] - 1)
+        ids[within] = self.corpus.tokens[(starts[:, None] + column - 1)[within]]
+        ids[:, 0] = self.vocabulary.cls
+        ids[np.arange(len(ids)), lengths - 1] = self.vocabulary.sep
+        return Rows(ids, column < lengths[:, None])
 
 
 class PackedSequences(Sequences):
     """Windows of T - 2 tokens over each document's running text."""
 
-    def __init__(self, corpus: Corpus, split: str, T: int):
-        super().__init__(corpus, split, T)
-        sentences = np.asarray(corpus.sentences, np.int64)
-        firsts = np.asarray(corpus.documents, np.int64)
-        begin, end = sentences[firsts[self.documents]], sentences[firsts[self.documents + 1]]
-        windows = -(-(end - begin) // (T - 2))
-        owner = np.repeat(np.arange(len(self.documents)), windows)
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(windows) - windows, windows)
-        self.starts = begin[owner] + place * (T - 2)
-        self.ends = np.minimum(self.starts + T - 2, end[owner])
+    def _borders(self, documents: IntArray) -> tuple[IntArray, IntArray]:
+        firsts, sentences = self.corpus.documents, self.corpus.sentences
+        return (sentences[firsts[documents]].astype(np.int64), sentences[firsts[documents + 1]].astype(np.int64))
+
+    def count(self) -> IntArray:
+        begin, end = self._borders(self.documents)
+        return -(-(end - begin) // (self.T - 2))
+
+    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        documents, place = self.locate(numbers)
+        begin, end = self._borders(documents)
+        starts = begin + place * (self.T - 2)
+        return starts, np.minimum(starts + self.T - 2, end)
 
 
 class SentenceSequences(Sequences):
     """One sentence each, cut to T - 2 tokens."""
 
-    def __init__(self, corpus: Corpus, split: str, T: int):
-        super().__init__(corpus, split, T)
-        firsts = np.asarray(corpus.documents, np.int64)
-        counts = firsts[self.documents + 1] - firsts[self.documents]
-        numbers = np.repeat(firsts[self.documents] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-        borders = np.asarray(corpus.sentences, np.int64)
-        self.numbers = numbers
-        self.starts = borders[numbers]
-        self.ends = np.minimum(borders[numbers + 1], self.starts + T - 2)
+    def count(self) -> IntArray:
+        firsts = self.corpus.documents
+        counts: IntArray = (firsts[self.documents + 1] - firsts[self.documents]).astype(np.int64)
+        return counts
+
+    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        documents, place = self.locate(numbers)
+        return self._sentence(self.corpus.documents[documents].astype(np.int64) + place)
+
+    def _sentence(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """Begin and end of sentences, which are numbered through the whole corpus."""
+        starts = self.corpus.sentences[numbers].astype(np.int64)
+        return starts, np.minimum(self.corpus.sentences[numbers + 1].astype(np.int64), starts + self.T - 2)
 
 
 class PairSequences(SentenceSequences):
-    """[CLS] sentence [SEP] another [SEP]: the next one of the document, or half of the time any other."""
+    """[CLS] sentence [SEP] another [SEP]: the next one of the document, or half of the time any other of the split."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
         if T < 5:
             raise CorpusError(f"Pairs need room for [CLS], two tokens and two [SEP]; max_seq_length is {T}.")
         super().__init__(corpus, split, T)
-        last = np.zeros(corpus.manifest.sentences, bool)
-        last[np.asarray(corpus.documents, np.int64)[1:] - 1] = True
-        self.firsts = np.flatnonzero(~last[self.numbers])             # those that have a next one
-        if not len(self.firsts):
+        self._all = SentenceSequences(corpus, split, T)
+        if not len(self):
             raise CorpusError(f"{corpus.directory} has no document of two sentences, so there are no pairs.")
 
-    def __len__(self) -> int:
-        return len(self.firsts)
+    def count(self) -> IntArray:
+        return super().count() - 1            # a document's last sentence has no next one
 
-    @property
-    def lengths(self) -> IntArray:
-        sizes = self.ends - self.starts
-        both: IntArray = np.minimum(sizes[self.firsts] + sizes[self.firsts + 1] + 3, self.T)
-        return both
+    def lengths(self, numbers: IntArray) -> IntArray:
+        """With the true next sentence, whichever will be drawn: an estimate to sort by."""
+        documents, place = self.locate(numbers)
+        first = self.corpus.documents[documents].astype(np.int64) + place
+        (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
+        lengths: IntArray = np.minimum(a_end - a + b_end - b + 3, self.T)
+        return lengths
 
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
-        ids = np.full((len(numbers), self.T), self.vocabulary.pad, np.int64)
+        rows = [self._pair(int(number), generator(seed, "pair", epoch, number)) for number in numbers]
+        width = max(len(a) + len(b) + 3 for a, b, _ in rows)
+        ids = np.full((len(rows), width), self.vocabulary.pad, np.int64)
         types, mask = np.zeros_like(ids), np.zeros(ids.shape, bool)
-        is_next = np.empty(len(numbers), bool)
-        for row, number in enumerate(numbers.tolist()):
-            first = int(self.firsts[number])
-            rng = generator(seed, "pair", epoch, number)
-            is_next[row] = rng.random() < 0.5
-            second = first + 1 if is_next[row] else int(rng.integers(len(self.starts)))
-            a, b = (self.corpus.tokens[self.starts[i] : self.ends[i]] for i in (first, second))
-            a, b = cut_longer(a, b, self.T - 3)
-            ids[row, : len(a) + len(b) + 3] = [self.vocabulary.cls, *a, self.vocabulary.sep, *b, self.vocabulary.sep]
-            types[row, len(a) + 2 : len(a) + len(b) + 3] = 1
-            mask[row, : len(a) + len(b) + 3] = True
-        return Rows(ids, mask, types, is_next)
+        for row, (a, b, _) in enumerate(rows):
+            second, end = len(a) + 2, len(a) + len(b) + 3
+            ids[row, :end] = [self.vocabulary.cls, *a, self.vocabulary.sep, *b, self.vocabulary.sep]
+            types[row, second:end] = 1
+            mask[row, :end] = True
+        return Rows(ids, mask, types, np.array([is_next for *_, is_next in rows]))
+
+    def _pair(self, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, bool]:
+        documents, place = self.locate(np.array([number]))
+        first = int(self.corpus.documents[documents[0]]) + int(place[0])
+        # among all sentences of the split, this one is as many further on as there are documents before it
+        in_split = number + int(np.searchsorted(self.documents, documents[0]))
+        others = len(self._all) - 2                       # neither the first sentence nor the one behind it
+        is_next = others == 0 or bool(rng.random() < 0.5)
+        spans = [self._sentence(np.array([first])), self._sentence(np.array([first + 1]))]
+        if not is_next:
+            draw = int(rng.integers(others))
+            spans[1] = self._all.spans(np.array([draw if draw < in_split else draw + 2]))
+        a, b = (self.corpus.tokens[int(start[0]) : int(end[0])] for start, end in spans)
+        a, b = cut_longer(a, b, self.T - 3)
+        return a, b, is_next
 
 
 MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": SentenceSequences,
@@ -158,8 +193,9 @@ class Batches:
                  mode: str = "packed", masking: Masking | None = None, bucket: bool = False, seed: int = 0):
         if mode not in MODES:
             raise CorpusError(f"There is no mode {mode!r} of making sequences; choose one of {', '.join(MODES)}.")
-        if batch_size < 1:
-            raise CorpusError(f"batch_size must be at least 1, not {batch_size}.")
+        for name, number in (("batch_size", batch_size), ("max_seq_length", max_seq_length)):
+            if not isinstance(number, int) or number < 1:
+                raise CorpusError(f"{name} must be a whole number of at least 1, not {number}.")
         self.sequences = MODES[mode](corpus, split, max_seq_length)
         self.batch_size, self.bucket, self.seed = batch_size, bucket, seed
         self.masking = Masking() if masking is None else masking
@@ -183,7 +219,7 @@ class Batches:
         window, place = divmod(place, BUCKET)
         first = window * BUCKET * self.batch_size
         members = order(np.arange(first, min(first + BUCKET * self.batch_size, len(order))))
-        members = members[np.argsort(self.sequences.lengths[members], kind="stable")]
+        members = members[np.argsort(self.sequences.lengths(members), kind="stable")]
         parts = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
         return epoch, parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
 
@@ -192,9 +228,6 @@ class Batches:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
         rows = self.sequences.fill(numbers, epoch, self.seed)
-        width = int(rows.attention_mask.sum(axis=1).max())            # no more padding than the longest needs
-        ids = rows.ids[:, :width]
-        masked, positions = self.masking(ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
+        masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
                                          sequences=numbers, step=step)
-        types = None if rows.token_types is None else rows.token_types[:, :width]
-        return MLMBatch(masked, ids, positions, rows.attention_mask[:, :width], types, rows.is_next)
+        return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)

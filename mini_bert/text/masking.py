@@ -1,8 +1,8 @@
 """Masking for masked language modelling.
 
-Of each sequence, 15 % of the ordinary tokens are chosen: round(0.15 n) of n, at least one, never a special
-token. Of those, 80 % become [MASK], 10 % a random token and 10 % stay as they are: the model cannot tell
-which tokens it will be asked about, so it has to represent them all.
+Of each sequence, 15 % of the ordinary tokens are chosen: round(0.15 n) of n (a half goes to the even
+number), at least one, never a special token. Of those, 80 % become [MASK], 10 % a random token and 10 % stay
+as they are: the model cannot tell which tokens it will be asked about, so it has to represent them all.
 
 `Masking` is what training uses. Its choice for a sequence is keyed by (seed, epoch, sequence), so it is new
 in every epoch and the same on any number of workers. What is chosen can be single tokens, whole words or
@@ -29,12 +29,13 @@ Schedule = Callable[[int], float]     # step -> the share of tokens to choose
 
 def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 4, mask_prob: float = 0.15,
                 rng: np.random.Generator | int | None = None, *,
-                special_ids: Collection[int] = range(5)) -> tuple[IntArray, IntArray, BoolArray]:
+                special_ids: Collection[int] | None = None) -> tuple[IntArray, IntArray, BoolArray]:
     """Choose and hide tokens of a batch.
 
     input_ids (B, T) -> masked ids (B, T), target ids (B, T), which are the ids as they were, and the chosen
     positions (B, T) as booleans. A seed as `rng` gives the same choice each time; None follows NumPy's global
-    generator, which np.random.seed sets.
+    generator, which np.random.seed sets. Special tokens are never chosen; unless they are named, they are 0 for
+    [PAD] and [UNK] [CLS] [SEP] [MASK] in a row: 1 to 4 here, 100 to 103 in BERT's own vocabulary.
     """
     try:
         ids = np.asarray(input_ids)
@@ -53,6 +54,8 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
         rng = int(np.random.randint(2**31))  # noqa: NPY002
     rng = np.random.default_rng(rng)
     ids = ids.astype(np.int64)
+    if special_ids is None:
+        special_ids = {0, *range(max(mask_token_id - 3, 0), mask_token_id + 1)}
     ordinary = _ordinary(vocab_size, special_ids)
     masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
     choices = np.flatnonzero(ordinary)
@@ -101,7 +104,7 @@ class Masking:
     def __call__(self, ids: IntArray, vocabulary: Vocabulary, *, seed: int, epoch: int,
                  sequences: npt.NDArray[np.int64], step: int = 0) -> tuple[IntArray, BoolArray]:
         """ids (B, T) and the number of each sequence -> masked ids and chosen positions (B, T)."""
-        rate = self.rate(step) if callable(self.rate) else self.rate
+        rate = self._rate(step)
         choose = _UNITS[self.unit]
         masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
         for row, number in enumerate(sequences.tolist()):
@@ -111,6 +114,14 @@ class Masking:
             chosen[row, picked] = True
             masked[row, picked] = _replaced(ids[row, picked], vocabulary.mask, vocabulary.ordinary_ids, rng)
         return masked, chosen
+
+    def _rate(self, step: int) -> float:
+        if not callable(self.rate):
+            return self.rate
+        rate = self.rate(step)
+        if not 0 <= rate <= 1:
+            raise InputError(f"The masking schedule gives {rate} at step {step}; it must be between 0 and 1.")
+        return rate
 
 
 def _tokens(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:

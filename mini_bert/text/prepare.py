@@ -7,12 +7,11 @@ number of workers.
 
 import os
 import shutil
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -25,10 +24,11 @@ import numpy.typing as npt
 
 from ..errors import CorpusError
 from ..files import write_files
+from ..interrupts import children_without_interrupts, held_interrupts
 from .corpus import MANIFEST, Manifest
 from .seen import Seen
 from .sentences import sentences
-from .sources import ReadingReport, Source, find_sources, paragraphs
+from .sources import Part, ReadingReport, Source, find_sources, paragraphs
 from .tokenizer import WordPieceTokenizer
 
 _BLOCK = 1 << 19              # characters of text in one piece of work
@@ -55,7 +55,6 @@ _tokenizer: WordPieceTokenizer        # of a worker process
 def _start_worker(tokenizer: WordPieceTokenizer) -> None:
     global _tokenizer
     _tokenizer = tokenizer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)      # an interrupt is the parent's to answer
 
 
 def _work(documents: list[list[str]]) -> _Result:
@@ -101,6 +100,7 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
         raise CorpusError(f"{target} is not a corpus, so it is not overwritten; name another directory.")
     sources = find_sources(names)
     partial = target.parent / f".{target.name}.partial"
+    new_parents = [parent for parent in target.parents if not parent.exists()]
     try:
         shutil.rmtree(partial, ignore_errors=True)        # of a run that was interrupted
         partial.mkdir(parents=True)
@@ -123,6 +123,10 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
                           "try again with fewer workers.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if not target.exists():
+            for parent in new_parents:
+                with suppress(OSError):
+                    parent.rmdir()
 
 
 def _take_place(partial: Path, target: Path) -> None:
@@ -146,8 +150,8 @@ def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest)
             if documents[-1] or (continues and len(documents) == 1):
                 documents.append([])
             continue
-        manifest.paragraphs += 1
-        if seen is not None and not seen.add(paragraph):
+        manifest.paragraphs += 1      # each part of a line that is too long counts
+        if seen is not None and not isinstance(paragraph, Part) and not seen.add(paragraph):
             manifest.duplicate_paragraphs += 1
             continue
         documents[-1].append(paragraph)
@@ -168,10 +172,12 @@ def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: in
         for block in blocks:
             yield block, _encode(tokenizer, block.documents)
         return
-    pool = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,)))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
+    stack.callback(_shut, pool)
     waiting: deque[tuple[_Work, Future[_Result]]] = deque()
     for block in blocks:
-        waiting.append((block, pool.submit(_work, block.documents)))
+        with held_interrupts(), children_without_interrupts():        # a half-started process would never end
+            waiting.append((block, pool.submit(_work, block.documents)))
         if len(waiting) >= 2 * workers:
             work, future = waiting.popleft()
             yield work, future.result()
@@ -180,16 +186,23 @@ def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: in
         yield work, future.result()
 
 
+def _shut(pool: ProcessPoolExecutor) -> None:
+    with held_interrupts():
+        pool.shutdown(cancel_futures=True)
+
+
 class _Writer:
     """Appends results to the files of a corpus."""
 
     def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float):
         self.directory, self.tokenizer, self.heldout = directory, tokenizer, heldout
         self.manifest = Manifest(dtype=token_dtype(len(tokenizer)), vocab_size=len(tokenizer),
-                                 vocab_digest=tokenizer.vocabulary.digest())
+                                 vocab_digest=tokenizer.vocabulary.digest(), lowercase=tokenizer.lowercase,
+                                 strip_accents=tokenizer.strip_accents)
         self._files = {name: (directory / f"{name}.bin").open("wb")
                        for name in ("tokens", "sentences", "documents", "splits")}
-        self._nearest: tuple[float, int] | None = None    # the document next in line for the held-out split
+        self._opening: str | None = None      # first paragraph of a document that has no tokens so far
+        self._draws: tuple[tuple[float, int], tuple[float, int]] | None = None    # lowest and highest, with document
 
     def __enter__(self) -> "_Writer":
         return self
@@ -206,8 +219,11 @@ class _Writer:
         self._files["sentences"].write(starts.astype(np.uint64).tobytes())
         sentence = m.sentences
         for number, (document, count) in enumerate(zip(work.documents, result.sentences_per_document, strict=True)):
-            if not (number == 0 and work.continues) and count:
-                self._begin_document(sentence, document[0])
+            if not (number == 0 and work.continues):
+                self._opening = document[0] if document else None
+            if self._opening is not None and count:
+                self._begin_document(sentence, self._opening)
+                self._opening = None
             sentence += count
         m.tokens += int(lengths.sum())
         m.sentences = sentence
@@ -217,12 +233,18 @@ class _Writer:
         draw = int.from_bytes(blake2b(paragraph.encode("utf-8", "surrogatepass"), digest_size=8,
                                       person=b"heldout").digest(), "little") / 2**64
         held = draw < self.heldout
-        if self._nearest is None or draw < self._nearest[0]:
-            self._nearest = (draw, self.manifest.documents)
+        this = (draw, self.manifest.documents)
+        lowest, highest = self._draws or (this, this)
+        self._draws = min(lowest, this), max(highest, this)
         self._files["documents"].write(np.uint64(sentence).tobytes())
         self._files["splits"].write(bytes([held]))
         self.manifest.documents += 1
         self.manifest.heldout_documents += held
+
+    def _move(self, document: int, split: int) -> None:
+        self._files["splits"].seek(document)
+        self._files["splits"].write(bytes([split]))
+        self.manifest.heldout_documents += 1 if split else -1
 
     def finish(self, sources: list[Source], report: ReadingReport, options: dict[str, object]) -> Manifest:
         """Close the indices, write the tokenizer and, last, the manifest."""
@@ -232,10 +254,12 @@ class _Writer:
                               + (" ..." if len(sources) > 3 else "") + ".")
         self._files["sentences"].write(np.uint64(m.tokens).tobytes())
         self._files["documents"].write(np.uint64(m.sentences).tobytes())
-        if self.heldout and not m.heldout_documents and m.documents > 1 and self._nearest is not None:
-            self._files["splits"].seek(self._nearest[1])  # a few documents: at least one is held out
-            self._files["splits"].write(b"\1")
-            m.heldout_documents = 1
+        if self.heldout and self._draws is not None and m.documents > 1:      # neither split may be empty
+            (_, lowest), (_, highest) = self._draws
+            if m.heldout_documents == 0:
+                self._move(lowest, 1)
+            elif m.heldout_documents == m.documents:
+                self._move(highest, 0)
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())

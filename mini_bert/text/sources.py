@@ -1,10 +1,12 @@
 """Reading text: files, folders, globs, compressed files, standard input; a paragraph a line.
 
-Memory is bounded whatever is read: text is taken in blocks, and a line longer than a block is cut at a
-space. Bytes that are not UTF-8 are replaced, counted, and the first of them is reported with its place.
+Memory is bounded whatever is read: text is taken in blocks, and a line longer than a block is cut into parts,
+at spaces where it has some. Bytes that are not UTF-8 are replaced and counted, and the first of them is reported
+with its place.
 """
 
 import glob
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from typing import IO, Protocol
 from ..errors import CorpusError
 
 BLOCK = 1 << 20               # bytes read at a time, and the longest paragraph
+_ESCAPED = re.compile("[\udc80-\udcff]")      # what surrogateescape makes of an invalid byte
 _ARCHIVES = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}      # the module that opens them
 
 
@@ -27,6 +30,12 @@ class ReadingReport:
     first_invalid: str | None = None
 
 
+class Part(str):
+    """A part of a line that is too long to be read at once; it is not a paragraph of its own."""
+
+    __slots__ = ()
+
+
 class Source(Protocol):
     """Some text with a name. `size` is its length in bytes, if that is known before it is read."""
 
@@ -34,7 +43,7 @@ class Source(Protocol):
     size: int | None
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
-        """Its lines, without their ends; blank ones separate documents."""
+        """Its lines, without their ends; blank ones separate documents, and a `Part` is one of a longer line."""
 
 
 class FileSource:
@@ -42,7 +51,8 @@ class FileSource:
 
     def __init__(self, name: str):
         self.name = name
-        self.size = None if name == "-" or Path(name).suffix in _ARCHIVES else Path(name).stat().st_size
+        known = name != "-" and Path(name).suffix not in _ARCHIVES and Path(name).is_file()
+        self.size = Path(name).stat().st_size if known else None
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
         try:
@@ -63,9 +73,9 @@ class FileSource:
         return opened
 
 
-def _lines(file: IO[bytes], name: str, report: ReadingReport) -> Iterator[tuple[int, bytes]]:
-    """(place in the text, line) of a file, long lines in parts."""
-    rest, place, first = b"", 0, True
+def _lines(file: IO[bytes], name: str, report: ReadingReport) -> Iterator[tuple[int, bytes, bool]]:
+    """(place in the text, line, whether it is a part of a longer one) of a file."""
+    rest, place, first, part = b"", 0, True, False
     while block := file.read(BLOCK):
         report.bytes_read += len(block)
         if first and b"\0" in block[:8192] and not block.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -78,28 +88,42 @@ def _lines(file: IO[bytes], name: str, report: ReadingReport) -> Iterator[tuple[
         first = False
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
-            yield place, line
-            place += len(line) + 1
+            yield place, line, part
+            place, part = place + len(line) + 1, False
         while len(rest) > BLOCK:
-            cut = rest.rfind(b" ", 0, BLOCK) + 1 or BLOCK
-            yield place, rest[:cut]
+            cut = rest.rfind(b" ", 0, BLOCK) + 1 or _before_character(rest, BLOCK)
+            part = True
+            yield place, rest[:cut], part
             place, rest = place + cut, rest[cut:]
     if rest:
-        yield place, rest
+        yield place, rest, part
 
 
-def _decoded(lines: Iterable[tuple[int, bytes]], name: str, report: ReadingReport, strict: bool) -> Iterator[str]:
-    for place, line in lines:
-        try:
-            yield line.decode("utf-8").strip()
-        except UnicodeDecodeError as error:
-            where = f"{name}, byte {place + error.start}"
-            if strict:
-                raise CorpusError(f"{where} is not UTF-8; without --strict it would be replaced.") from None
-            text = line.decode("utf-8", "replace")
-            report.invalid += text.count("\ufffd")
-            report.first_invalid = report.first_invalid or where
-            yield text.strip()
+def _before_character(line: bytes, place: int) -> int:
+    """The place, or where the character begins that it would cut in two."""
+    return next((cut for cut in range(place, place - 4, -1) if line[cut] & 0xC0 != 0x80), place)
+
+
+def _decoded(lines: Iterable[tuple[int, bytes, bool]], name: str, report: ReadingReport,
+             strict: bool) -> Iterator[str]:
+    for place, line, part in lines:
+        text = _text(place, line, name, report, strict).strip()
+        if not part:
+            yield text
+        elif text:
+            yield Part(text)
+
+
+def _text(place: int, line: bytes, name: str, report: ReadingReport, strict: bool) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = f"{name}, byte {place + error.start}"
+        if strict:
+            raise CorpusError(f"{where} is not UTF-8; without --strict it would be replaced.") from None
+        report.invalid += len(_ESCAPED.findall(line.decode("utf-8", "surrogateescape")))
+        report.first_invalid = report.first_invalid or where
+        return line.decode("utf-8", "replace")
 
 
 _named: dict[str, Callable[[str], Source]] = {}       # prefix -> what opens such a name
@@ -118,7 +142,7 @@ def find_sources(names: Iterable[str]) -> list[Source]:
         registered = next((prefix for prefix in _named if name.startswith(prefix)), None)
         if registered is not None and not path.exists():
             sources.append(_named[registered](name))
-        elif name == "-" or path.is_file():
+        elif name == "-" or path.is_file() or path.is_fifo():
             sources.append(FileSource(name))
         elif name and path.is_dir():
             files = sorted(str(file) for file in path.rglob("*") if file.is_file()

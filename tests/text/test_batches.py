@@ -41,7 +41,7 @@ def test_packed_sequences_are_the_documents_in_order(corpus):
     assert (rows.ids[:, 0] == CLS).all()
     assert all(row[int(mask.sum()) - 1] == SEP for row, mask in zip(rows.ids, rows.attention_mask, strict=True))
     assert np.array_equal(rows.ids == PAD, ~rows.attention_mask)
-    assert np.array_equal(sequences.lengths, rows.attention_mask.sum(axis=1))
+    assert np.array_equal(sequences.lengths(np.arange(len(sequences))), rows.attention_mask.sum(axis=1))
 
 
 def test_sentence_sequences_are_one_sentence_each(corpus):
@@ -68,8 +68,11 @@ def test_pairs_are_next_half_of_the_time(corpus):
         assert real[-1] == SEP
         if is_next and len(real) < 40:
             assert following[tuple(real[1:cut])] == tuple(real[cut + 1 : -1])
+        elif len(real) < 40:
+            assert following[tuple(real[1:cut])] != tuple(real[cut + 1 : -1])
+            assert real[1:cut] != real[cut + 1 : -1]
     again = sequences.fill(numbers[5:9], 0, 0)
-    assert np.array_equal(again.ids, rows.ids[5:9])
+    assert np.array_equal(again.ids[again.attention_mask], rows.ids[5:9][rows.attention_mask[5:9]])
     assert not np.array_equal(sequences.fill(numbers, 1, 0).is_next, rows.is_next)
 
 

@@ -14,6 +14,7 @@ import pytest
 from mini_bert import CorpusError
 from mini_bert.text import prepare as module
 from mini_bert.text import seen as seen_module
+from mini_bert.text import sources as sources_module
 from mini_bert.text.corpus import Corpus
 from mini_bert.text.prepare import prepare, token_dtype
 from mini_bert.text.seen import Seen
@@ -83,6 +84,30 @@ def test_the_heldout_split_is_by_document_and_keeps_to_it(tmp_path, tokenizer, m
 def test_a_few_documents_still_have_one_held_out(tmp_path, tokenizer):
     (tmp_path / "a.txt").write_text("The cat.\n\nA mat.\n")
     assert prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=1e-9).heldout_documents == 1
+
+
+def test_a_large_share_still_leaves_a_document_for_training(tmp_path, tokenizer):
+    (tmp_path / "a.txt").write_text("The cat.\n\nThe mat.\n\nThe master ran.\n")
+    manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.9999999)
+    assert manifest.heldout_documents == 2
+    assert len(Corpus(tmp_path / "made").split("train")) == 1
+
+
+def test_a_document_that_begins_without_tokens_is_its_own(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 1)              # each paragraph a block
+    (tmp_path / "a.txt").write_text("The cat.\n\n\u200b\u200b\nThe mat.\nA master.\n\nThe cat ran.\n", "utf-8")
+    prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0, workers=1)
+    corpus = Corpus(tmp_path / "made")
+    assert [tokenizer.decode(corpus.document(n)) for n in range(corpus.manifest.documents)] == \
+        ["the cat.", "the mat. a master.", "the cat ran."]
+
+
+def test_parts_of_a_long_line_are_not_taken_for_duplicates(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(sources_module, "BLOCK", 64)
+    (tmp_path / "a.txt").write_text("the cat sat on a mat and " * 100)
+    manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
+    assert manifest.duplicate_paragraphs == 0
+    assert Corpus(tmp_path / "made").tokens.tolist() == tokenizer.ids("the cat sat on a mat and") * 100
 
 
 def test_pieces_are_counted(corpus):
@@ -194,3 +219,29 @@ def test_a_damaged_corpus_is_refused(corpus, tmp_path):
             Corpus(tmp_path / "copy")
     with pytest.raises(CorpusError, match="not a prepared corpus"):
         Corpus(tmp_path)
+
+
+def test_an_id_beyond_the_vocabulary_is_damage(corpus, tmp_path):
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    with (tmp_path / "copy" / "tokens.bin").open("r+b") as file:
+        file.write(b"\xff\xff")
+    with pytest.raises(CorpusError, match="has the id 65535"):
+        Corpus(tmp_path / "copy").piece_counts()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, tokenizer, make_text, number):
+    tokenizer.save(tmp_path / "tokenizer")
+    (tmp_path / "a.txt").write_text(make_text(3000))
+    command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 40, "--tokenizer",
+               str(tmp_path / "tokenizer"), "--out", str(tmp_path / "new" / "made"), "--workers", "2",
+               "--keep-duplicates"]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while not (tmp_path / "new").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.5)                                       # the workers are being started
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in errors
+    assert not (tmp_path / "new").exists()

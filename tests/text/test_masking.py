@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mini_bert import InputError, mask_tokens
+from mini_bert.text.masking import Masking
+from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 ids_strategy = hnp.arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 40)), elements=st.integers(0, 99))
 
@@ -68,3 +70,18 @@ def test_the_same_seed_gives_the_same_mask():
 def test_bad_arguments_are_refused(call):
     with pytest.raises(InputError):
         mask_tokens(**{"input_ids": np.full((1, 4), 7), "vocab_size": 100, **call})
+
+
+def test_berts_own_special_tokens_are_never_chosen():
+    ids = np.array([[101, 2000, 100, 3000, 102, 0, 0]] * 200)
+    _, _, chosen = mask_tokens(ids, 30522, 103, 0.9, 0)
+    assert not chosen[:, [0, 2, 4, 5, 6]].any()
+    assert chosen[:, [1, 3]].all()
+
+
+@pytest.mark.parametrize("rate", [1.5, -0.1, float("nan")])
+def test_a_schedule_that_leaves_its_range_is_refused(rate):
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, "a", "b"])
+    with pytest.raises(InputError, match="at step 7"):
+        Masking(lambda step: rate)(np.array([[2, 5, 6, 3]]), vocabulary, seed=0, epoch=0, sequences=np.array([0]),
+                                   step=7)

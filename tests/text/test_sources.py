@@ -4,7 +4,9 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
+import threading
 
 import pytest
 
@@ -50,10 +52,10 @@ def test_line_ends_and_byte_order_marks_are_no_text(tmp_path):
 
 def test_invalid_bytes_are_replaced_counted_and_placed(tmp_path):
     file = tmp_path / "bad.txt"
-    file.write_bytes(b"good line\nbad \xff\xfe line\n\xc3(\n")
+    file.write_bytes(b"good line\nbad \xff\xfe line\n\xc3(\n" + "a \ufffd that was there, ".encode() + b"\xe2\x82\n")
     lines, report = read(str(file))
-    assert lines == ["good line", "bad \ufffd\ufffd line", "\ufffd("]
-    assert report.invalid == 3
+    assert lines == ["good line", "bad \ufffd\ufffd line", "\ufffd(", "a \ufffd that was there, \ufffd"]
+    assert report.invalid == 5
     assert report.first_invalid == f"{file}, byte 14"
     with pytest.raises(CorpusError, match=r"bad\.txt, byte 14"):
         read(str(file), strict=True)
@@ -68,6 +70,27 @@ def test_a_line_longer_than_memory_is_cut_at_a_space(tmp_path, monkeypatch):
     assert " ".join(lines).split() == text.split()
     (tmp_path / "solid.txt").write_text("x" * 1000)
     assert "".join(read(str(tmp_path / "solid.txt"))[0]) == "x" * 1000
+    (tmp_path / "blank.txt").write_text("one\n" + " " * 1000 + "two")
+    assert read(str(tmp_path / "blank.txt"))[0] == ["one", "two"]      # a part of a line is not a blank line
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_a_long_line_is_not_cut_inside_a_character(tmp_path, monkeypatch, before):
+    monkeypatch.setattr(module, "BLOCK", 64)
+    text = "x" * before + "日é𝄞" * 100
+    (tmp_path / "solid.txt").write_text(text, "utf-8")
+    lines, _ = read(str(tmp_path / "solid.txt"), strict=True)
+    assert "".join(lines) == text
+    assert all(isinstance(line, module.Part) for line in lines)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_read_as_a_stream(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(TEXT))
+    writer.start()
+    assert read(str(tmp_path / "pipe"))[0] == ["first paragraph", "second", None, "next document"]
+    writer.join()
 
 
 def test_blocks_do_not_cut_characters(tmp_path, monkeypatch):

@@ -45,6 +45,8 @@ class Manifest:
     dtype: str = "uint16"
     vocab_size: int = 0
     vocab_digest: str = ""
+    lowercase: bool | None = None         # of the tokenizer; older corpora do not say
+    strip_accents: bool | None = None
     sources: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     format_version: int = VERSION
@@ -88,6 +90,11 @@ class Corpus:
         if tokenizer.vocabulary.digest() != self.manifest.vocab_digest:
             raise CorpusError(f"{self.directory} was made with another vocabulary ({self.manifest.vocab_size} pieces); "
                               f"this one has {len(tokenizer)}. Prepare the corpus again with it.")
+        for name in ("lowercase", "strip_accents"):
+            made, given = getattr(self.manifest, name), getattr(tokenizer, name)
+            if made is not None and made != given:
+                raise CorpusError(f"{self.directory} was made with {name}={made}, and this tokenizer has "
+                                  f"{name}={given}. Prepare the corpus again with it.")
 
     def split(self, name: str) -> npt.NDArray[np.int64]:
         """The numbers of the documents of a split, `train` or `heldout`."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..files import write_files
 from .normalise import chunks, replacements
+from .readable import readable
 from .tokenizer_files import Settings, from_files, to_files
 from .vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
@@ -244,25 +245,6 @@ class WordPieceTokenizer:
             if not (skip_special_tokens and piece in SPECIAL_TOKENS):
                 pieces.append(piece)
         return readable(pieces)
-
-
-_NO_SPACE_BEFORE = re.compile(r" (?=[.,;:!?%)\]}’”])")
-_NO_SPACE_AFTER = re.compile(r"(?<=[(\[{$£€“‘]) ")
-_APOSTROPHE = re.compile(r"(?<=\w) (['’]) (?=(?:s|t|d|m|ll|re|ve)\b)", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<=\d) ?([.,:]) (?=\d)")
-
-
-def readable(pieces: Iterable[str]) -> str:
-    """Pieces as text: don ' t -> don't, 3 . 14 -> 3.14, ( yes ) . -> (yes)."""
-    text = " ".join(pieces).replace(f" {CONTINUATION}", "")
-    marks = [(token, f"\0{n}\0") for n, token in enumerate(SPECIAL_TOKENS) if token in text]
-    for token, mark in marks:               # the brackets of [MASK] are no punctuation
-        text = text.replace(token, mark)
-    for pattern, to in ((_APOSTROPHE, r"\1"), (_NUMBER, r"\1"), (_NO_SPACE_BEFORE, ""), (_NO_SPACE_AFTER, "")):
-        text = pattern.sub(to, text)
-    for token, mark in marks:
-        text = text.replace(mark, token)
-    return text
 
 
 def _checked(text: str) -> str:

@@ -1,0 +1,30 @@
+"""Where decoding sets spaces."""
+
+import pytest
+
+from mini_bert.text.readable import readable
+
+
+@pytest.mark.parametrize(("spaced", "text"), [
+    ("un ##aff ##able", "unaffable"),
+    ("in 1990 , 20 men", "in 1990, 20 men"),
+    ("in 1990 , 200 men", "in 1990, 200 men"),
+    ("1 , 000 , 000 men", "1,000,000 men"),
+    ("on 4 , 100 , 20 and 0 , 100", "on 4, 100, 20 and 0, 100"),
+    ("1 , 234 . 50 and 3 . 14", "1,234.50 and 3.14"),
+    ("in 1990 . 20 men", "in 1990. 20 men"),
+    ("version 3 . 11 . 2 at 10 : 30 .", "version 3.11.2 at 10:30."),
+    ("note : 30 men", "note: 30 men"),
+    ("don ' t , it ' s the cat ' s", "don't, it's the cat's"),
+    ("six o ' clock", "six o'clock"),
+    ("he said ' yes ' to", "he said ' yes ' to"),                # it may be a quotation: left apart
+    ("a well - known and / or 1914 – 18", "a well-known and/or 1914–18"),
+    ("yes - - but no — never", "yes--but no—never"),
+    ("one – two", "one – two"),
+    ('" yes , " he said , " or no . "', '"yes," he said, "or no."'),
+    ('" yes " and a 3 " pipe', '"yes" and a 3 " pipe'),          # the odd one is left apart
+    ("[CLS] ( yes ) [MASK] . [SEP]", "[CLS] (yes) [MASK]. [SEP]"),
+    ("", ""),
+])
+def test_spaces_are_where_people_set_them(spaced, text):
+    assert readable(spaced.split()) == text

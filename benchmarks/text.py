@@ -87,7 +87,7 @@ class Competitor:
 class Ours(Competitor):
     def __init__(self, options: argparse.Namespace):
         super().__init__(options)
-        self._tokenizer = WordPieceTokenizer.load(options.vocab)
+        self._tokenizer = WordPieceTokenizer.load(options.vocab, lowercase=True)
 
     def cold(self) -> float:
         """With a new tokenizer, which remembers nothing."""
@@ -148,7 +148,7 @@ class OursParallel(Competitor):
         ends = np.cumsum([len(line) for line in self._lines])
         borders = [*np.searchsorted(ends, np.arange(0, ends[-1], BLOCK)).tolist(), len(self._lines)]
         context = get_context("spawn")
-        arguments = (WordPieceTokenizer.load(self._options.vocab), context.Barrier(CORES))
+        arguments = (WordPieceTokenizer.load(self._options.vocab, lowercase=True), context.Barrier(CORES))
         with ProcessPoolExecutor(CORES, context, start_worker, arguments) as pool:
             for ready in [pool.submit(wait_for_others) for _ in range(CORES)]:
                 ready.result()

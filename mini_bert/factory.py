@@ -27,15 +27,20 @@ class ModelFactory:
         return MiniBERT(load_preset(config_name), dtype=dtype, seed=seed)
 
     @staticmethod
-    def create_tokenizer(vocab_size: int = 8192, vocab_path: str | PathLike[str] | None = None) -> "WordPieceTokenizer":
-        """The tokenizer at `vocab_path`, or one learned from the documentation installed with Python."""
+    def create_tokenizer(vocab_size: int = 8192, vocab_path: str | PathLike[str] | None = None, *,
+                         lowercase: bool | None = None) -> "WordPieceTokenizer":
+        """The tokenizer at `vocab_path`, or one learned from the documentation installed with Python.
+
+        `lowercase` is as for `WordPieceTokenizer.load`; what is learned is uncased unless it is False.
+        """
         from .text.learn import count_words, learn_vocabulary
         from .text.pydocs import pydocs
         from .text.tokenizer import WordPieceTokenizer
 
         if vocab_path is not None:
-            return WordPieceTokenizer.load(vocab_path)
-        return WordPieceTokenizer(learn_vocabulary(count_words(pydocs()), vocab_size))
+            return WordPieceTokenizer.load(vocab_path, lowercase=lowercase)
+        uncased = lowercase is not False
+        return WordPieceTokenizer(learn_vocabulary(count_words(pydocs(), uncased), vocab_size), uncased)
 
     @staticmethod
     def load_model(checkpoint_path: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:

@@ -121,12 +121,13 @@ class WordPieceTokenizer:
         write_files(Path(directory), to_files(settings, MAX_WORD_LENGTH))
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, lowercase: bool = True) -> "WordPieceTokenizer":
+    def load(cls, path: str | PathLike[str], *, lowercase: bool | None = None) -> "WordPieceTokenizer":
         """The tokenizer of a directory, ours or Hugging Face's, or over a bare vocabulary file.
 
-        A directory says whether it is cased; `lowercase` is for a vocabulary file, which does not.
+        The files beside a vocabulary say whether it is cased. Where there are none `lowercase` must; elsewhere it
+        need not be given, and may not contradict them.
         """
-        return cls(*from_files(Path(path), lowercase))
+        return cls(*from_files(Path(path), lowercase, MAX_WORD_LENGTH))
 
     # ---------------------------------------------------------------- text to ids
 
@@ -143,9 +144,8 @@ class WordPieceTokenizer:
     def encode(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> list[int]:
         """[CLS] text [SEP] as ids, cut to `max_length` ids if that is given."""
         ids = self.ids(_checked(text))
-        if not add_special_tokens:
-            return ids[:max_length]
-        return self.with_special(ids[: _room(max_length, 2)])
+        ids = ids[: _room(max_length, 2 if add_special_tokens else 0)]
+        return self.with_special(ids) if add_special_tokens else ids
 
     def encode_pair(self, first: str, second: str, *, max_length: int | None = None) -> tuple[list[int], list[int]]:
         """[CLS] first [SEP] second [SEP] as ids, and the token types: 0 up to the first [SEP], then 1.
@@ -164,19 +164,21 @@ class WordPieceTokenizer:
     def encode_batch(self, texts: Iterable[str] | Iterable[tuple[str, str]], *, max_length: int | None = None,
                      pad_to: int | None = None) -> Batch:
         """Texts, or pairs of texts, of one length: that of the longest, or `pad_to`."""
-        if isinstance(texts, str):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise InputError("encode_batch takes several texts; for one, use encode, or put it into a list.")
         rows = []
         for text in texts:
             if isinstance(text, str):
                 ids = self.encode(text, max_length=max_length)
                 rows.append((ids, [0] * len(ids)))
+            elif isinstance(text, tuple | list) and len(text) == 2:
+                rows.append(self.encode_pair(text[0], text[1], max_length=max_length))
             else:
-                rows.append(self.encode_pair(*text, max_length=max_length))
+                raise InputError(f"encode_batch takes texts, or pairs of two texts, not {_shown(text)}.")
         if not rows:
             raise InputError("encode_batch was given no text.")
         longest = max(len(ids) for ids, _ in rows)
-        width = longest if pad_to is None else pad_to
+        width = longest if pad_to is None else _whole(pad_to, "pad_to")
         if width < longest:
             raise InputError(f"pad_to={width} is less than the longest sequence, {longest}; set max_length too.")
         batch = Batch(np.full((len(rows), width), self.vocabulary.pad), np.zeros((len(rows), width), bool),
@@ -192,7 +194,7 @@ class WordPieceTokenizer:
     def align(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> Encoding:
         """The tokens of a text with their characters and words. The ids are those of `encode`."""
         found = list(self._aligned(_checked(text)))
-        found = found[: _room(max_length, 2)] if add_special_tokens else found[:max_length]
+        found = found[: _room(max_length, 2 if add_special_tokens else 0)]
         rows: list[tuple[int, tuple[int, int], int | None]] = list(found)
         if add_special_tokens:
             rows = [(self.vocabulary.cls, (0, 0), None), *rows, (self.vocabulary.sep, (0, 0), None)]
@@ -237,11 +239,15 @@ class WordPieceTokenizer:
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
         """Readable text: pieces joined to words, punctuation set as people do. What was lost stays lost."""
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise InputError(f"decode takes several ids, not {_shown(ids)}.")
         pieces = []
         for i in ids:
-            if not 0 <= i < len(self.vocabulary):
-                raise InputError(f"The id {i} is outside the vocabulary of {len(self.vocabulary)}.")
-            piece = self.vocabulary[int(i)]
+            number = _whole(i, "An id")
+            if not 0 <= number < len(self.vocabulary):
+                raise InputError(f"The id {number} is outside the vocabulary: its ids are 0 to "
+                                 f"{len(self.vocabulary) - 1}.")
+            piece = self.vocabulary[number]
             if not (skip_special_tokens and piece in SPECIAL_TOKENS):
                 pieces.append(piece)
         return readable(pieces)
@@ -253,13 +259,26 @@ def _checked(text: str) -> str:
     return text
 
 
+def _whole(number: Any, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InputError(f"{name} must be a whole number, not {_shown(number)}.")
+    return int(number)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
+
+
 def _room(max_length: int | None, special: int) -> int | None:
     """How many ids of the text fit beside the special tokens."""
     if max_length is None:
         return None
-    if max_length < special:
-        raise InputError(f"max_length={max_length} has no room for the {special} special tokens.")
-    return max_length - special
+    room = _whole(max_length, "max_length") - special
+    if room < 0:
+        raise InputError(f"max_length={max_length} has no room for the {special} special tokens." if special else
+                         f"max_length must not be negative, as {max_length} is.")
+    return room
 
 
 Ids = TypeVar("Ids", list[int], npt.NDArray[Any])

@@ -1,5 +1,6 @@
 """A vocabulary: pieces by id, in a text file with a piece a line."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -13,6 +14,7 @@ from ..errors import VocabularyError
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"       # a piece that begins with this continues a word
+_UNWRITABLE = re.compile("[\n\r\ud800-\udfff]")        # ends of lines, and halves of surrogate pairs
 
 
 class Vocabulary(Sequence[str]):
@@ -20,6 +22,9 @@ class Vocabulary(Sequence[str]):
 
     def __init__(self, pieces: Iterable[str], source: str = "The vocabulary"):
         self.pieces = tuple(pieces)
+        for i, piece in enumerate(self.pieces):
+            if not isinstance(piece, str) or _UNWRITABLE.search(piece):
+                raise VocabularyError(f"{source} has a piece that cannot be a line of text: number {i}, {piece!r}.")
         self.ids = {piece: i for i, piece in enumerate(self.pieces)}
         if len(self.ids) < len(self.pieces):
             twice = next(piece for i, piece in enumerate(self.pieces) if self.ids[piece] != i)

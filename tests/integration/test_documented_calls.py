@@ -146,7 +146,7 @@ def test_the_tokenizer_as_the_guide_uses_it(tmp_path, model):
 
 def test_the_data_generator_as_the_guide_uses_it(tmp_path):
     (tmp_path / "sample.txt").write_text("the cat sat on the mat\n\nthe mat sat\n" * 5)
-    tokenizer = ModelFactory.create_tokenizer(vocab_path=_vocabulary(tmp_path))
+    tokenizer = ModelFactory.create_tokenizer(vocab_path=_vocabulary(tmp_path), lowercase=True)
     data_generator = MLMDataGenerator(
         data_path=str(tmp_path / "sample.txt"),
         tokenizer=tokenizer,

@@ -1,0 +1,179 @@
+"""Files of a tokenizer: casing is stored or said, never guessed; what asks for other ids is refused."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from mini_bert import CorpusError, InputError, ModelFactory, VocabularyError
+from mini_bert.text.corpus import MANIFEST, Corpus
+from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+PIECES = [*SPECIAL_TOKENS, "the", "The", "cat"]
+CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"
+
+
+def change(path, edit) -> None:
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def bare(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(PIECES))
+    return tmp_path
+
+
+@pytest.fixture
+def saved(tmp_path):
+    WordPieceTokenizer(PIECES, lowercase=False).save(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["", "vocab.txt"])
+def test_a_vocabulary_alone_needs_its_casing_said(bare, name):
+    with pytest.raises(VocabularyError, match=r"lowercase=False .*--cased or --uncased"):
+        WordPieceTokenizer.load(bare / name)
+    assert WordPieceTokenizer.load(bare / name, lowercase=False).tokenize("The") == ["The"]
+    assert ModelFactory.create_tokenizer(vocab_path=bare / name, lowercase=True).tokenize("The") == ["the"]
+
+
+@pytest.mark.parametrize(("name", "removed"), [
+    ("", "added_tokens.json"), ("", CONFIG), ("", WHOLE), ("", "vocab.txt"),
+    ("vocab.txt", CONFIG), ("vocab.txt", WHOLE), (WHOLE, CONFIG), (WHOLE, "vocab.txt")])
+def test_stored_casing_is_found_from_every_file_and_not_contradicted(saved, name, removed):
+    (saved / removed).unlink(missing_ok=True)
+    assert WordPieceTokenizer.load(saved / name).tokenize("The") == ["The"]
+    assert not WordPieceTokenizer.load(saved / name, lowercase=False).lowercase
+    with pytest.raises(VocabularyError, match="stored as cased"):
+        WordPieceTokenizer.load(saved / name, lowercase=True)
+
+
+def test_a_vocabulary_of_another_name_has_no_part_in_the_files_beside_it(saved):
+    shutil.copy(saved / "vocab.txt", saved / "other.txt")
+    assert WordPieceTokenizer.load(saved / "other.txt", lowercase=True).lowercase
+
+
+@pytest.mark.parametrize(("key", "value"), [("do_lower_case", True), ("strip_accents", True)])
+def test_files_that_contradict_each_other_are_refused(saved, key, value):
+    change(saved / CONFIG, lambda config: config.update({key: value}))
+    with pytest.raises(VocabularyError, match=f"contradict each other in {key}"):
+        WordPieceTokenizer.load(saved)
+
+
+def test_two_vocabularies_that_differ_are_refused(saved):
+    (saved / "vocab.txt").write_text("\n".join([*PIECES, "dog"]))
+    with pytest.raises(VocabularyError, match="different pieces"):
+        WordPieceTokenizer.load(saved)
+
+
+def token(**changes):
+    return {"id": 4, "content": "[MASK]", "single_word": False, "lstrip": False, "rstrip": False,
+            "normalized": False, "special": True} | changes
+
+
+@pytest.mark.parametrize(("part", "value", "key"), [
+    ("normalizer", None, "normalizer.type"),
+    ("normalizer", {"type": "Lowercase"}, "normalizer.type"),
+    ("normalizer", {"handle_chinese_chars": False}, "normalizer.handle_chinese_chars"),
+    ("normalizer", {"clean_text": False}, "normalizer.clean_text"),
+    ("normalizer", {"lowercase": "no"}, "do_lower_case"),
+    ("pre_tokenizer", {"type": "Whitespace"}, "pre_tokenizer.type"),
+    ("pre_tokenizer", None, "pre_tokenizer.type"),
+    ("post_processor", None, "post_processor"),
+    ("post_processor", {"single": []}, "post_processor"),
+    ("model", {"type": "BPE"}, "model.type"),
+    ("model", {"unk_token": "<unk>"}, "model.unk_token"),
+    ("model", {"continuing_subword_prefix": ""}, "model.continuing_subword_prefix"),
+    ("model", {"max_input_chars_per_word": 200}, "model.max_input_chars_per_word"),
+    ("model", {"vocab": {"[PAD]": "0"}}, "model.vocab"),
+    ("added_tokens", [token(content="<new>")], "<new>"),
+    ("added_tokens", [token(lstrip=True)], "lstrip"),
+    ("added_tokens", [token(normalized=True)], "normalized"),
+    ("added_tokens", [token(id=7)], "id of"),
+    ("added_tokens", ["[MASK]"], "added_tokens"),
+    ("added_tokens", 7, "added_tokens"),
+])
+def test_a_tokenizer_json_that_asks_for_other_ids_is_refused(saved, part, value, key):
+    change(saved / WHOLE, lambda whole: whole[part].update(value) if isinstance(value, dict)
+           else whole.update({part: value}))
+    with pytest.raises(VocabularyError) as refusal:
+        WordPieceTokenizer.load(saved)
+    assert key in str(refusal.value)
+    assert str(saved) in str(refusal.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("tokenize_chinese_chars", False), ("do_basic_tokenize", False), ("never_split", ["cat"]),
+    ("mask_token", "<mask>"), ("cls_token", {"content": "<s>"}), ("additional_special_tokens", ["<new>"]),
+    ("extra_special_tokens", {"image": "<image>"}), ("added_tokens_decoder", {"9": token(content="<new>")}),
+    ("added_tokens_decoder", {"4": token(rstrip=True)}), ("tokenizer_class", "BertJapaneseTokenizer"),
+])
+def test_settings_that_ask_for_other_ids_are_refused(saved, key, value):
+    (saved / WHOLE).unlink()
+    change(saved / CONFIG, lambda config: config.update({key: value}))
+    with pytest.raises(VocabularyError, match=rf"tokenizer_config\.json: .*{key}"):
+        WordPieceTokenizer.load(saved)
+
+
+def test_added_tokens_in_a_file_of_their_own_are_refused(saved):
+    (saved / "added_tokens.json").write_text('{"<new>": 8}')
+    with pytest.raises(VocabularyError, match=r"added_tokens\.json.*<new>"):
+        WordPieceTokenizer.load(saved)
+
+
+def test_what_other_libraries_write_for_bert_is_opened(saved):
+    def as_older_ones(whole):
+        whole.update(post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+                     truncation={"max_length": 128}, padding={"strategy": "BatchLongest"}, added_tokens=[])
+        whole["normalizer"]["strip_accents"] = None
+        del whole["model"]["type"]
+
+    change(saved / WHOLE, as_older_ones)
+    change(saved / CONFIG, lambda config: config.update(
+        mask_token={"content": "[MASK]", "lstrip": False}, strip_accents=None, never_split=None,
+        added_tokens_decoder={"4": token()}, tokenizer_class="PreTrainedTokenizerFast"))
+    assert WordPieceTokenizer.load(saved).tokenize("The cat") == ["The", "cat"]
+
+
+# -------------------------------------------------------------------- a corpus
+
+def test_a_corpus_of_another_casing_is_refused(corpus, tokenizer, tmp_path):
+    cased = WordPieceTokenizer(tokenizer.vocabulary, lowercase=False)
+    with pytest.raises(CorpusError, match="lowercase=True, and this tokenizer has lowercase=False"):
+        corpus.require_vocabulary(cased)
+    with pytest.raises(CorpusError, match="strip_accents=True"):
+        corpus.require_vocabulary(WordPieceTokenizer(tokenizer.vocabulary, strip_accents=False))
+    older = tmp_path / "older"
+    shutil.copytree(corpus.directory, older)
+    change(older / MANIFEST, lambda manifest: [manifest.pop(key) for key in ("lowercase", "strip_accents")])
+    Corpus(older).require_vocabulary(cased)
+
+
+# -------------------------------------------------------------------- arguments
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda t: t.decode(["1"]), "not '1'"),
+    (lambda t: t.decode([1.0]), "not 1.0"),
+    (lambda t: t.decode(7), "several ids"),
+    (lambda t: t.decode("7"), "several ids"),
+    (lambda t: t.decode(np.zeros((2, 2), int)), "whole number"),
+    (lambda t: t.decode([-1]), "0 to 7"),
+    (lambda t: t.encode("the", add_special_tokens=False, max_length=-1), "negative, as -1"),
+    (lambda t: t.align("the", add_special_tokens=False, max_length=-1), "negative, as -1"),
+    (lambda t: t.encode("the", max_length=2.5), "max_length must be a whole number"),
+    (lambda t: t.encode_pair("the", "cat", max_length=2), "3 special tokens"),
+    (lambda t: t.encode_batch(["the"], pad_to="9"), "pad_to must be a whole number"),
+])
+def test_bad_arguments_are_one_sentence(call, words):
+    with pytest.raises(InputError, match=words):
+        call(WordPieceTokenizer(PIECES))
+
+
+@pytest.mark.parametrize("piece", ["a\nb", "a\r", "\ud800", 7])
+def test_a_piece_that_is_no_line_is_refused(piece):
+    with pytest.raises(VocabularyError, match="number 8"):
+        Vocabulary([*PIECES, piece])

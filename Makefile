@@ -14,7 +14,7 @@ help:                ## list the targets
 
 quickstart: $(VENV)/.installed      ## install into .venv, test it, and make a corpus of the documentation at hand
 	$(VENV)/bin/mini-bert selftest
-	$(VENV)/bin/mini-bert tokenizer train pydocs --vocab-size 8192 --out runs/quickstart/tokenizer
+	$(VENV)/bin/mini-bert tokenizer train pydocs --vocab-size 8192 --out runs/quickstart/tokenizer --overwrite
 	$(VENV)/bin/mini-bert data prepare pydocs --tokenizer runs/quickstart/tokenizer --out runs/quickstart/corpus --overwrite
 	$(VENV)/bin/mini-bert data show runs/quickstart/corpus
 

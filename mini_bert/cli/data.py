@@ -17,19 +17,20 @@ from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
-from .tokenizer import Files
+from .tokenizer import Cased, Files, Strict, Where, load_tokenizer
 
 app = typer.Typer(no_args_is_help=True, help="Make a corpus, and look into it.")
 
 
 @app.command("prepare")
 def prepare_command(files: Files,
-                    tokenizer: Annotated[str, typer.Option("--tokenizer", "-t", metavar="DIR", help="Its directory.")],
+                    tokenizer: Where,
                     out: Annotated[Path, typer.Option("--out", "-o", help="The directory to make.")],
+                    cased: Cased = None,
                     heldout: Annotated[float, typer.Option(help="Share of documents kept for evaluation.")] = 0.01,
                     keep_duplicates: Annotated[bool, typer.Option(
                         "--keep-duplicates", help="Keep paragraphs that occur again.")] = False,
-                    strict: Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")] = False,
+                    strict: Strict = False,
                     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
                     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the directory.")] = False,
                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
@@ -44,7 +45,7 @@ def prepare_command(files: Files,
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=quiet, of_bytes=True) as bar:
         task = bar.add_task("preparing", total=total, tokens=0)
-        manifest = prepare(files, WordPieceTokenizer.load(tokenizer), out, heldout=heldout,
+        manifest = prepare(files, load_tokenizer(tokenizer, cased), out, heldout=heldout,
                            deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,
                            progress=lambda done, tokens: bar.update(task, completed=done, tokens=tokens))
     seconds = perf_counter() - start
@@ -81,7 +82,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
     facts = {"documents": m.documents, "held out": m.heldout_documents, "sentences": m.sentences, "tokens": m.tokens,
              "unknown": f"{m.unknown_tokens:,} ({m.unknown_tokens / m.tokens:.3%})", "vocabulary": m.vocab_size,
              "pieces in use": int((counts > 0).sum()), "duplicate paragraphs left out": m.duplicate_paragraphs}
-    summary = table("corpus", str(directory), right=(str(directory),))
+    summary = table("corpus", shown_directory := escape(str(directory)), right=(shown_directory,))
     for name, value in facts.items():
         summary.add_row(name, value if isinstance(value, str) else f"{value:,}")
     pieces = table("piece", "occurrences", "share", right=("occurrences", "share"))
@@ -90,7 +91,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
     shown = [_coloured(corpus.tokenizer, batch, row) for row in range(len(batch.input_ids))]
     Output(as_json, quiet).result(
         {"manifest": vars(m), "frequent": frequent,
-         "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row]),
+         "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row][batch.attention_mask[row]]),
                     "targets": [vocabulary[i] for i in batch.target_ids[row][batch.mask_positions[row]]]}
                    for row in range(len(batch.input_ids))]},
         summary, "", pieces, "", "A batch: [red]masked[/red], [yellow]replaced[/yellow], [cyan]kept[/cyan]; the true "
@@ -99,11 +100,9 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
 
 def _coloured(tokenizer: WordPieceTokenizer, batch: MLMBatch, row: int) -> Text:
     text = Text()
-    vocabulary = tokenizer.vocabulary
-    for given, true, chosen in zip(batch.input_ids[row].tolist(), batch.target_ids[row].tolist(),
-                                   batch.mask_positions[row].tolist(), strict=True):
-        if given == vocabulary.pad:
-            break
+    vocabulary, there = tokenizer.vocabulary, batch.attention_mask[row]
+    for given, true, chosen in zip(batch.input_ids[row][there].tolist(), batch.target_ids[row][there].tolist(),
+                                   batch.mask_positions[row][there].tolist(), strict=True):
         style: Any = "" if not chosen else "red" if given == vocabulary.mask else "yellow" if given != true else "cyan"
         piece = vocabulary[given] + (f"({vocabulary[true]})" if chosen and given != true else "")
         text.append(piece, style).append(" ")

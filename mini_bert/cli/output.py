@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
@@ -22,9 +23,9 @@ class Output:
 
     def __init__(self, as_json: bool, quiet: bool):
         self.as_json, self.quiet = as_json, quiet
-        self.console = Console(highlight=False, stderr=as_json)
+        self.console = Console(highlight=False, emoji=False, stderr=as_json)
         if not self.console.is_terminal:      # lines that a program reads are not folded
-            self.console = Console(highlight=False, stderr=as_json, width=200)
+            self.console = Console(highlight=False, emoji=False, stderr=as_json, width=200)
 
     def say(self, *what: Any) -> None:
         """Something for a person to read on the way; not with --json or --quiet."""
@@ -33,7 +34,7 @@ class Output:
 
     def _print(self, *what: Any) -> None:
         for item in what:      # a sentence is left whole, a table fitted to the width
-            self.console.print(item, soft_wrap=isinstance(item, str))
+            self.console.print(item, soft_wrap=isinstance(item, str | Text))
 
     def result(self, data: dict[str, Any], *shown: Any) -> None:
         """The result: the data as JSON, or what a person is shown instead."""

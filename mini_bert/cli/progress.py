@@ -5,7 +5,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 
 
 def progress_bar(*extra: ProgressColumn, quiet: bool = False, of_bytes: bool = False) -> Progress:
-    """A bar with its share or bytes, what `extra` shows, and the time left; nothing if quiet."""
+    """A bar with its share or bytes, what `extra` shows, and the time left; nothing if quiet or not at a terminal."""
+    console = Console(stderr=True)
     amount = DownloadColumn() if of_bytes else TextColumn("{task.completed:,.0f}/{task.total:,.0f}")
     return Progress(TextColumn("{task.description}"), BarColumn(), amount, *extra, TimeRemainingColumn(),
-                    console=Console(stderr=True), disable=quiet, transient=True)
+                    console=console, disable=quiet or not console.is_interactive, transient=True)

@@ -1,6 +1,5 @@
 """mini-bert tokenizer: learn a vocabulary, and see what it does to a text."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -10,9 +9,12 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
+from ..errors import InputError
 from ..text.learn import count_words, learn_vocabulary
 from ..text.sources import ReadingReport, find_sources, paragraphs
 from ..text.tokenizer import WordPieceTokenizer
+from ..text.tokenizer_files import require_free
+from .lines import given_lines
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
 
@@ -21,22 +23,27 @@ app = typer.Typer(no_args_is_help=True, help="Learn a vocabulary, encode and dec
 Files = Annotated[list[str], typer.Argument(
     metavar="FILES", help="Files, folders, patterns, .gz/.xz/.bz2, - for standard input, hub:NAME, or pydocs.")]
 Where = Annotated[str, typer.Option("--tokenizer", "-t", metavar="DIR", help="A tokenizer's directory or vocab.txt.")]
+Cased = Annotated[bool | None, typer.Option(
+    "--cased/--uncased", help="For a vocabulary that does not say whether it keeps case and accents.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")]
 Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; standard input if none is given.")]
 
 
 @app.command("train")
 def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o", help="The directory to write.")],
                   vocab_size: Annotated[int, typer.Option(min=10, help="Pieces in the vocabulary.")] = 8192,
-                  cased: Annotated[bool, typer.Option("--cased", help="Keep case and accents.")] = False,
+                  cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
                   min_frequency: Annotated[int, typer.Option(min=1, help="Merge no rarer pairs.")] = 2,
                   alphabet_limit: Annotated[int, typer.Option(min=1, help="Characters to know at the most.")] = 1000,
-                  strict: Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")] = False,
+                  strict: Strict = False,
+                  overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the tokenizer there.")] = False,
                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Learn a WordPiece vocabulary from text. The same text gives the same vocabulary.
 
     Example: mini-bert tokenizer train corpus/*.txt --vocab-size 8192 --out tokenizer
     """
     output, start = Output(as_json, quiet), perf_counter()
+    require_free(out, overwrite)
     sources, report = find_sources(files), ReadingReport()
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -64,46 +71,48 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
 
 
 @app.command("encode")
-def encode_command(text: Words = None, tokenizer: Where = "tokenizer",
+def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None,
                    no_special: Annotated[bool, typer.Option("--no-special", help="Without CLS and SEP.")] = False,
-                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   strict: Strict = False, seed: SeedOption = 0, as_json: JsonOption = False,
+                   quiet: QuietOption = False) -> None:
     """Print the ids of a text, a line of ids for each line of text.
 
     Example: mini-bert tokenizer encode --tokenizer DIR "The cat sat."
+
+    Example: mini-bert tokenizer encode --tokenizer vocab.txt --cased < text.txt
     """
-    made = WordPieceTokenizer.load(tokenizer)
-    rows = [made.encode(line, add_special_tokens=not no_special) for line in _lines(text)]
-    Output(as_json, quiet).result({"ids": rows}, *(" ".join(map(str, row)) for row in rows))
+    made = load_tokenizer(tokenizer, cased)
+    lines, invalid = given_lines(text, strict)
+    rows = [made.encode(line, add_special_tokens=not no_special) for line in lines]
+    Output(as_json, quiet).result({"ids": rows, "invalid_bytes": invalid}, *(" ".join(map(str, row)) for row in rows))
 
 
 @app.command("decode")
 def decode_command(ids: Annotated[list[str] | None, typer.Argument(metavar="IDS", help="Ids; standard input if none.")]
-                   = None, tokenizer: Where = "tokenizer", seed: SeedOption = 0, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
+                   = None, tokenizer: Where = "tokenizer", cased: Cased = None, seed: SeedOption = 0,
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Print the text of ids, a line for each line of ids.
 
     Example: mini-bert tokenizer decode --tokenizer DIR 2 46 903 3
     """
-    made = WordPieceTokenizer.load(tokenizer)
-    try:
-        texts = [made.decode(int(i) for i in line.replace(",", " ").split()) for line in _lines(ids)]
-    except ValueError as error:
-        raise typer.BadParameter(f"ids are whole numbers ({error})") from None
+    made = load_tokenizer(tokenizer, cased)
+    texts = [made.decode(_numbers(line)) for line in given_lines(ids)[0]]
     Output(as_json, quiet).result({"texts": texts}, *(Text(text) for text in texts))
 
 
 @app.command("inspect")
-def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", seed: SeedOption = 0,
-                    as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None, strict: Strict = False,
+                    seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Show a text word by word: its pieces, their ids, and the characters that they come from.
 
     Example: mini-bert tokenizer inspect --tokenizer DIR "unaffable, isn't it?"
     """
-    made = WordPieceTokenizer.load(tokenizer)
+    made = load_tokenizer(tokenizer, cased)
     output = Output(as_json, quiet)
     rows = table("word", "pieces", "ids", "characters")
     data = []
-    for line in _lines(text):
+    lines, invalid = given_lines(text, strict)
+    for line in lines:
         encoding = made.align(line, add_special_tokens=False)
         for number in dict.fromkeys(encoding.word_ids):
             places = [i for i, word in enumerate(encoding.word_ids) if word == number]
@@ -111,8 +120,18 @@ def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", seed: Se
             pieces, ids = [encoding.tokens[i] for i in places], [encoding.ids[i] for i in places]
             data.append({"word": line[start:end], "pieces": pieces, "ids": ids, "characters": [start, end]})
             rows.add_row(Text(line[start:end]), Text(" ".join(pieces)), " ".join(map(str, ids)), f"{start}-{end}")
-    output.result({"words": data}, rows)
+    output.result({"words": data, "invalid_bytes": invalid}, rows)
 
 
-def _lines(given: list[str] | None) -> list[str]:
-    return [" ".join(given)] if given else sys.stdin.read().splitlines()
+def load_tokenizer(where: str, cased: bool | None) -> WordPieceTokenizer:
+    """The tokenizer that a command names; None if it does not say --cased or --uncased."""
+    return WordPieceTokenizer.load(where, lowercase=None if cased is None else not cased)
+
+
+def _numbers(line: str) -> list[int]:
+    """Ids separated by spaces or commas."""
+    words = line.replace(",", " ").split()
+    for word in words:
+        if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) < 20):
+            raise InputError(f"An id must be a whole number, not {word!r}.")
+    return [int(word) for word in words]

@@ -62,10 +62,6 @@ def test_what_is_missing_is_refused(arguments, error):
     assert isinstance(result.exception, error)
 
 
-def test_an_id_that_is_no_number_is_refused(made):
-    assert runner.invoke(app, ["tokenizer", "decode", "-t", str(made / "tokenizer"), "seven"]).exit_code == 2
-
-
 def test_invalid_text_is_reported(made):
     (made / "bad.txt").write_bytes(b"the \xff cat\n")
     report = run("data", "prepare", made / "bad.txt", "-t", made / "tokenizer", "-o", made / "bad")

@@ -14,7 +14,7 @@ from .arrays import Array, BoolArray
 from .config import ModelConfig
 from .layers import Linear
 from .ops.attention import attention_backward, attention_forward
-from .params import Parameters, ParamSpec
+from .params import Gradients, Parameters, ParamSpec
 from .selection import Selection
 
 
@@ -58,7 +58,7 @@ class SelfAttention:
         return y, {"Q": Q, "K": K, "V": V, "scores": attend.scores, "attention_weights": attend.weights,
                    "context": context, "_ops": (query, key, value, attend, output)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
         query, key, value, attend, output = cache["_ops"]
         BT = select.B * select.T

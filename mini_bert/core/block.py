@@ -19,7 +19,7 @@ from .config import ModelConfig
 from .feedforward import FeedForward
 from .layers import LayerNorm
 from .ops.dropout import dropout_backward, dropout_forward
-from .params import Parameters, ParamSpec
+from .params import Gradients, Parameters, ParamSpec
 from .selection import Selection
 
 # For a place such as "ffn", the generator of its dropout; None where dropout is off.
@@ -44,7 +44,7 @@ class TransformerLayer(ABC):
         """x (B*T, H) -> y (M, H), one row for each selected token."""
 
     @abstractmethod
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
 
 
@@ -62,7 +62,7 @@ class PostLNLayer(TransformerLayer):
         return y, {"x": x, **attention, "middle": middle, **ffn, "hidden": y,
                    "_parts": (attention, drop1, ln1, ffn, drop2, ln2)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
         attention, drop1, ln1, ffn, drop2, ln2 = cache["_parts"]
         dsum = self.ln2.backward(dy, ln2, grads)                                 # y = LN2(drop(fed) + middle)
         dmiddle = self.feedforward.backward(dropout_backward(dsum, drop2), ffn, grads)
@@ -87,7 +87,7 @@ class PreLNLayer(TransformerLayer):
         return y, {"x": x, **attention, "middle": middle, **ffn, "hidden": y,
                    "_parts": (attention, drop1, ln1, ffn, drop2, ln2)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
         attention, drop1, ln1, ffn, drop2, ln2 = cache["_parts"]
         dnormed = self.feedforward.backward(dropout_backward(dy, drop2), ffn, grads)   # y = drop(fed) + middle
         dmiddle = self.ln2.backward(dnormed, ln2, grads)                         # normed = LN2(middle)

@@ -4,13 +4,11 @@ The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked u
 and are compared nowhere else.
 """
 
-import reprlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from difflib import get_close_matches
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ..errors import ConfigError
+from ..settings import Settings
 
 PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
 
@@ -20,7 +18,9 @@ _LARGEST = {"num_layers": 1000, "num_heads": 10_000, "hidden_size": 100_000, "in
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Settings):
+    TITLE: ClassVar[str] = "The model config"
+
     # sizes
     num_layers: int = 3                   # L
     num_heads: int = 4                    # A
@@ -46,9 +46,7 @@ class ModelConfig:
     scale_residual_init: bool = False     # W_O and W2 at init_std / sqrt(2 L)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = _coerce(field.name, getattr(self, field.name), type(field.default))
-            object.__setattr__(self, field.name, value)
+        super().__post_init__()
         for name in _LARGEST:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -71,56 +69,10 @@ class ModelConfig:
     def head_size(self) -> int:           # d_k
         return self.hidden_size // self.num_heads
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any], source: str = "The model config") -> "ModelConfig":
-        """A config from a mapping; an unknown key is an error that names the nearest valid one."""
-        if not isinstance(values, Mapping):
-            raise ConfigError(f"{source} must be a mapping of names to values, not {type(values).__name__}.")
-        known = [field.name for field in fields(cls)]
-        for key in values:
-            if key not in known:
-                near = get_close_matches(str(key)[:100], known, n=1, cutoff=0.0)[0]
-                raise ConfigError(f"{source} has an unknown key {_shown(key)}; the nearest valid key is {near!r}.")
+    def _check_words(self) -> None:
         from .slots import check_words  # the table knows the words, and is built on this class
 
-        try:
-            config = cls(**values)
-            check_words(config)
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from None
-        return config
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def _coerce(name: str, value: Any, kind: type) -> Any:
-    """`value` as `kind`. YAML reads 1e-4 as a string, so a string that spells a number is one."""
-    if kind is bool:
-        words = {"true": True, "false": False}
-        accepted = words.get(value.lower()) if isinstance(value, str) else value
-        if not isinstance(accepted, bool):
-            raise ConfigError(f"{name} must be true or false, not {_shown(value)}.")
-        return accepted
-    if kind is str:
-        if not isinstance(value, str):
-            raise ConfigError(f"{name} must be a word, not {_shown(value)}.")
-        return value
-    what = "a whole number" if kind is int else "a number"
-    try:
-        if not isinstance(value, str | int | float) or isinstance(value, bool):
-            raise TypeError
-        number = kind(value)
-        if kind is int and not isinstance(value, str) and number != value:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise ConfigError(f"{name} must be {what}, not {_shown(value)}.") from None
-    return number
-
-
-def _shown(value: Any) -> str:
-    """A value for a message, not longer than a line."""
-    return reprlib.repr(value)
+        check_words(self)
 
 
 def _nearest_divisor(n: int, wish: int) -> int:

@@ -12,8 +12,8 @@ from .arrays import Array, IntArray
 from .config import ModelConfig
 from .layers import LayerNorm
 from .ops.dropout import dropout_backward, dropout_forward
-from .ops.embedding import embedding_backward, embedding_forward
-from .params import Parameters, ParamSpec
+from .ops.embedding import embedding_forward, summed_rows
+from .params import Gradients, Parameters, ParamSpec
 
 
 class Positions(Protocol):
@@ -21,7 +21,7 @@ class Positions(Protocol):
 
     def layout(self) -> Iterator[ParamSpec]: ...
     def forward(self, params: Parameters, x: Array) -> None: ...
-    def backward(self, dx: Array, grads: Parameters) -> None: ...
+    def backward(self, dx: Array, grads: Gradients) -> None: ...
 
 
 class LearnedPositions:
@@ -36,8 +36,9 @@ class LearnedPositions:
     def forward(self, params: Parameters, x: Array) -> None:
         x += params[self.spec.name][: x.shape[1]]
 
-    def backward(self, dx: Array, grads: Parameters) -> None:
-        grads[self.spec.name][: dx.shape[1]] += dx.sum(axis=0)     # all sequences got the same vectors
+    def backward(self, dx: Array, grads: Gradients) -> None:
+        T = dx.shape[1]
+        grads.add_rows(self.spec.name, np.arange(T), dx.sum(axis=0))    # all sequences got the same vectors
 
 
 class NoPositions:
@@ -52,7 +53,7 @@ class NoPositions:
     def forward(self, params: Parameters, x: Array) -> None:
         pass
 
-    def backward(self, dx: Array, grads: Parameters) -> None:
+    def backward(self, dx: Array, grads: Gradients) -> None:
         pass
 
 
@@ -88,7 +89,7 @@ class Embeddings:
         x, drop = dropout_forward(x, self.rate, rng)
         return x, {"embeddings": x, "_ops": (ids.shape, lookup, type_lookup, ln, drop)}
 
-    def backward(self, dx: Array, cache: dict[str, Any], grads: Parameters) -> None:
+    def backward(self, dx: Array, cache: dict[str, Any], grads: Gradients) -> None:
         """dx (B*T, H). There is no input to send a gradient to: ids are not numbers."""
         shape, lookup, type_lookup, ln, drop = cache["_ops"]
         dx = dropout_backward(dx, drop)
@@ -96,6 +97,6 @@ class Embeddings:
             dx = self.ln.backward(dx, ln, grads)
         # x = tokens + positions + types: each term gets the whole gradient
         if self.types is not None:
-            embedding_backward(dx, type_lookup, grads[self.types.name])
+            grads.add_rows(self.types.name, *summed_rows(dx, type_lookup[0]))
         self.positions.backward(dx.reshape(*shape, -1), grads)
-        embedding_backward(dx, lookup, grads[self.tokens.name])
+        grads.add_rows(self.tokens.name, *summed_rows(dx, lookup[0]))

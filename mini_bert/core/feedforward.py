@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from .arrays import Array
 from .config import ModelConfig
 from .layers import Linear
-from .params import Parameters, ParamSpec
+from .params import Gradients, Parameters, ParamSpec
 
 
 class Activation(NamedTuple):
@@ -34,7 +34,7 @@ class FeedForward:
         y, contract = self.contract.forward(params, activated)                   # (N, H)
         return y, {"ffn_activation": activated, "_ops": (expand, activation, contract)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Parameters) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients) -> Array:
         """dy (N, H) -> dx (N, H)."""
         expand, activation, contract = cache["_ops"]
         dactivated = self.contract.backward(dy, contract, grads)     # y = activated W2 + b2

@@ -14,7 +14,7 @@ from .cache import Cache
 from .inputs import as_array, check_ids, check_mask
 from .model import DropoutKey, MiniBERT
 from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from .params import Parameters
+from .params import Gradients, Parameters
 
 
 def mlm_cross_entropy(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[float, int]:
@@ -63,13 +63,25 @@ class MiniBERTGradients:
         Adds the gradient of the summed loss and returns (sum, count); divide the gradients by the total
         count after the last batch.
         """
-        selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
-        targets = _check_targets(target_ids, selected, self.model.config.vocab_size)
-        logits, cache = self.model.forward(input_ids, attention_mask, token_types=token_types,
-                                           positions=selected, dropout_key=dropout_key)
-        loss, loss_cache = cross_entropy_forward(logits, targets[selected])
-        self.model.backward(cross_entropy_backward(1.0, loss_cache), cache, self.gradients)
-        return loss, len(logits)
+        return add_mlm_gradients(self.model, self.gradients, input_ids, target_ids, mask_positions, attention_mask,
+                                 token_types=token_types, dropout_key=dropout_key)
+
+
+def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
+                      mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
+                      token_types: IntArray | None = None, dropout_key: DropoutKey | None = None,
+                      recompute: bool = False) -> tuple[float, int]:
+    """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, with gradients of one's own.
+
+    With `recompute`, each layer's activations are computed again in the backward instead of kept.
+    """
+    selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
+    targets = _check_targets(target_ids, selected, model.config.vocab_size)
+    logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected,
+                                  dropout_key=dropout_key, recompute=recompute)
+    loss, loss_cache = cross_entropy_forward(logits, targets[selected])
+    model.backward(cross_entropy_backward(1.0, loss_cache), cache, grads)
+    return loss, len(logits)
 
 
 def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[Array, IntArray, BoolArray]:

@@ -15,19 +15,19 @@ from .config import ModelConfig
 from .feedforward import Activation
 from .layers import LayerNorm, Linear
 from .ops.tanh import tanh_backward, tanh_forward
-from .params import Parameters, ParamSpec, Tie
+from .params import Gradients, Parameters, ParamSpec, Tie
 
 
 class Head(Protocol):
     def layout(self) -> Iterator[ParamSpec | Tie]: ...
     def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]: ...
-    def backward(self, dlogits: Array, cache: Any, grads: Parameters) -> Array: ...
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array: ...
 
 
 class Pooler(Protocol):
     def layout(self) -> Iterator[ParamSpec]: ...
     def forward(self, params: Parameters, first: Array) -> tuple[Array, Any]: ...
-    def backward(self, dpooled: Array, cache: Any, grads: Parameters) -> Array: ...
+    def backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array: ...
 
 
 class PlainHead:
@@ -48,7 +48,7 @@ class PlainHead:
         """h (M, H) -> logits (M, V)."""
         return self.decode.forward(params, h)
 
-    def backward(self, dlogits: Array, cache: Any, grads: Parameters) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
         """dlogits (M, V) -> dh (M, H)."""
         return self.decode.backward(dlogits, cache, grads)
 
@@ -77,7 +77,7 @@ class BertHead:
         logits, decode = self.decode.forward(params, normed)         # (M, V)
         return logits, (transform, activation, ln, decode)
 
-    def backward(self, dlogits: Array, cache: Any, grads: Parameters) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
         """dlogits (M, V) -> dh (M, H)."""
         transform, activation, ln, decode = cache
         dnormed = self.decode.backward(dlogits, decode, grads)       # logits = normed E^T + b
@@ -98,7 +98,7 @@ class NoHead:
     def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]:
         raise InputError("This model has no MLM head, so it has no logits; use encode() for hidden states.")
 
-    def backward(self, dlogits: Array, cache: Any, grads: Parameters) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
         raise InputError("This model has no MLM head, so there is no gradient from logits.")
 
 
@@ -117,7 +117,7 @@ class TanhPooler:
         pooled, tanh = tanh_forward(projected)
         return pooled, (project, tanh)
 
-    def backward(self, dpooled: Array, cache: Any, grads: Parameters) -> Array:
+    def backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array:
         """dpooled (B, H) -> dfirst (B, H)."""
         project, tanh = cache
         return self.project.backward(tanh_backward(dpooled, tanh), project, grads)
@@ -133,5 +133,5 @@ class NoPooler:
     def forward(self, params: Parameters, first: Array) -> tuple[Array, Any]:
         raise InputError("This model has no pooler; take hidden[:, 0], or a mean over the tokens.")
 
-    def backward(self, dpooled: Array, cache: Any, grads: Parameters) -> Array:
+    def backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array:
         raise InputError("This model has no pooler, so there is no gradient from it.")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from .arrays import Array
 from .ops.layernorm import LayerNormCache, layernorm_backward, layernorm_forward
 from .ops.linear import LinearCache, linear_backward, linear_forward
-from .params import Parameters, ParamSpec
+from .params import Gradients, Parameters, ParamSpec
 
 
 class Linear:
@@ -28,11 +28,11 @@ class Linear:
     def forward(self, params: Parameters, x: Array) -> tuple[Array, LinearCache]:
         return linear_forward(x, params[self.W], None if self.b is None else params[self.b])
 
-    def backward(self, dy: Array, cache: LinearCache, grads: Parameters) -> Array:
-        dx, dW, db = linear_backward(dy, cache)
-        grads[self.W] += dW
+    def backward(self, dy: Array, cache: LinearCache, grads: Gradients) -> Array:
+        dx, dW, db = linear_backward(dy, cache, grads.room(self.W))
+        grads.add(self.W, dW)
         if self.b is not None and db is not None:
-            grads[self.b] += db
+            grads.add(self.b, db)
         return dx
 
 
@@ -51,8 +51,8 @@ class LayerNorm:
     def forward(self, params: Parameters, x: Array) -> tuple[Array, LayerNormCache]:
         return layernorm_forward(x, params[self.gamma], params[self.beta], self.eps)
 
-    def backward(self, dy: Array, cache: LayerNormCache, grads: Parameters) -> Array:
+    def backward(self, dy: Array, cache: LayerNormCache, grads: Gradients) -> Array:
         dx, dgamma, dbeta = layernorm_backward(dy, cache)
-        grads[self.gamma] += dgamma
-        grads[self.beta] += dbeta
+        grads.add(self.gamma, dgamma)
+        grads.add(self.beta, dbeta)
         return dx

@@ -19,7 +19,8 @@ from .block import DropoutSource
 from .cache import Cache
 from .config import ModelConfig
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
-from .params import Parameters
+from .params import Gradients, Parameters
+from .recompute import Recomputed, recomputed
 from .selection import Selection
 from .storage import read_model, write_model
 
@@ -52,13 +53,14 @@ class MiniBERT:
 
     def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                token_types: IntArray | None = None, positions: BoolArray | None = None,
-               dropout_key: DropoutKey | None = None) -> tuple[Array, Cache]:
+               dropout_key: DropoutKey | None = None, recompute: bool = False) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With
         `positions` (B, T), True where the hidden state is wanted, only those rows are computed in the
         last layer, and the result is (M, H) in reading order. In training mode a model with dropout
-        needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements.
+        needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements. With
+        `recompute` the cache holds each layer's input alone, and the backward computes the rest again.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
@@ -67,7 +69,8 @@ class MiniBERT:
         x, embeddings = self.parts.embed.forward(self.params, ids, types, rng)
         everything, wanted = Selection(B, T), Selection(B, T, positions)
         cache = Cache(wanted, key_mask, embeddings)
-        for i, layer in enumerate(self.parts.layers):
+        layers = [Recomputed(layer) for layer in self.parts.layers] if recompute else self.parts.layers
+        for i, layer in enumerate(layers):
             select = wanted if i == len(self.parts.layers) - 1 else everything
             x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i))
             cache.layers.append(remembered)
@@ -77,7 +80,7 @@ class MiniBERT:
         self._require_finite(x, "hidden states")
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
-    def encode_backward(self, dhidden: Array, cache: Cache, grads: Parameters) -> None:
+    def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients) -> None:
         """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`."""
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.parts.final_ln is not None:
@@ -85,23 +88,23 @@ class MiniBERT:
         everything = Selection(cache.select.B, cache.select.T)
         for layer, remembered in zip(reversed(self.parts.layers), reversed(cache.layers), strict=True):
             select = cache.select if remembered is cache.layers[-1] else everything
-            dx = layer.backward(dx, remembered, grads, select)
+            dx = layer.backward(dx, recomputed(remembered), grads, select)
         self.parts.embed.backward(dx, cache.embeddings, grads)
 
     # ---------------------------------------------------------------- word scores
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
-                dropout_key: DropoutKey | None = None) -> tuple[Array, Cache]:
+                dropout_key: DropoutKey | None = None, recompute: bool = False) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types,
-                                    positions=positions, dropout_key=dropout_key)
+                                    positions=positions, dropout_key=dropout_key, recompute=recompute)
         logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size))
         cache.top["logits"] = logits
         self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
-    def backward(self, dlogits: Array, cache: Cache, grads: Parameters) -> None:
+    def backward(self, dlogits: Array, cache: Cache, grads: Gradients) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
@@ -118,7 +121,7 @@ class MiniBERT:
         pooled, cache = self.parts.pooler.forward(self.params, rows.reshape(B, T, H)[:, 0])
         return pooled, (T, cache)
 
-    def pool_backward(self, dpooled: Array, cache: Any, grads: Parameters) -> Array:
+    def pool_backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array:
         """dpooled (B, H) -> dhidden (B, T, H), which is zero behind the first token."""
         T, pooler = cache
         dhidden = np.zeros((len(dpooled), T, self.config.hidden_size), self.dtype)

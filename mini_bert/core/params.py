@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..randomness import generator
-from .arrays import Array
+from .arrays import Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,19 @@ class Tie:
     name: str
     target: str
     transposed: bool = False
+
+
+class Gradients(Protocol):
+    """Where a backward leaves the gradients of parameters: each call adds to what the name has."""
+
+    def add(self, name: str, value: Array) -> None:
+        """The gradient of a whole parameter."""
+
+    def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
+        """The gradient of some rows, which are distinct."""
+
+    def room(self, name: str) -> Array | None:
+        """An array that the gradient may be computed into before it is added, to save a copy; or None."""
 
 
 class Parameters(Mapping[str, Array]):
@@ -96,6 +109,16 @@ class Parameters(Mapping[str, Array]):
     def zeros_like(self) -> "Parameters":
         """The same layout, all zeros: a place for gradients."""
         return Parameters(self.layout, self.flat.dtype)
+
+    def add(self, name: str, value: Array) -> None:
+        """As a place for gradients: add to a parameter's."""
+        self[name] += value
+
+    def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
+        self[name][rows] += values
+
+    def room(self, name: str) -> Array | None:
+        return None                               # what is there already must stay
 
     def initialise(self, seed: int) -> None:
         """Draw every parameter anew, each from its own generator and the same in either precision."""

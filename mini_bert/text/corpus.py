@@ -106,7 +106,11 @@ class Corpus:
         """How often each id occurs in the whole corpus."""
         counts = np.zeros(self.manifest.vocab_size, np.int64)
         for start in range(0, self.manifest.tokens, 1 << 22):
-            counts += np.bincount(self.tokens[start : start + (1 << 22)], minlength=len(counts))
+            found = np.bincount(self.tokens[start : start + (1 << 22)], minlength=len(counts))
+            if len(found) > len(counts):
+                raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}; "
+                                  f"the vocabulary has {len(counts)}. Prepare the corpus again.")
+            counts += found
         return counts
 
     def document(self, number: int) -> npt.NDArray[Any]:

@@ -16,19 +16,25 @@ def embedding_forward(W: Array, ids: IntArray) -> tuple[Array, tuple[IntArray, t
     return y, (ids, W.shape)
 
 
-def embedding_backward(dy: Array, cache: tuple[IntArray, tuple[int, ...]], dW: Array | None = None) -> Array:
-    """dy (N, H) -> dW (V, H), added to the `dW` given or to zeros.
+def embedding_backward(dy: Array, cache: tuple[IntArray, tuple[int, ...]]) -> Array:
+    """dy (N, H) -> dW (V, H)."""
+    ids, shape = cache
+    dW = np.zeros(shape, dy.dtype)
+    rows, sums = summed_rows(dy, ids)
+    dW[rows] = sums
+    return dW
+
+
+def summed_rows(dy: Array, ids: IntArray) -> tuple[IntArray, Array]:
+    """The distinct ids, and the sum of dy (N, H) over each: the rows of dW that are not zero.
 
     Equal ids are brought together by sorting and summed in runs: `dW[ids] += dy` would keep one
     of several equal ids, and np.add.at is many times slower.
     """
-    ids, shape = cache
-    dW = np.zeros(shape, dy.dtype) if dW is None else dW
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))      # where a new id begins
-    dW[ordered[starts]] += np.add.reduceat(dy[order], starts, axis=0)
-    return dW
+    return ordered[starts], np.add.reduceat(dy[order], starts, axis=0)
 
 
 CHECKS = [

@@ -4,6 +4,8 @@
     dx = dy W^T        dW = x^T dy        db = sum over rows of dy        derivation: docs/math/linear.md
 """
 
+import numpy as np
+
 from ..arrays import Array
 from ..gradcheck import Check
 
@@ -18,16 +20,19 @@ def linear_forward(x: Array, W: Array, b: Array | None = None) -> tuple[Array, L
     return y, (x, W, b is not None)
 
 
-def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, Array, Array | None]:
-    """dy (N, out) -> dx (N, in), dW (in, out), db (out,), the last one None without a bias."""
+def linear_backward(dy: Array, cache: LinearCache, out: Array | None = None) -> tuple[Array, Array, Array | None]:
+    """dy (N, out) -> dx (N, in), dW (in, out), db (out,), the last one None without a bias.
+
+    dW is computed into `out`, if that is given.
+    """
     x, W, has_bias = cache
     # y += b: every row got the same b
     db = dy.sum(axis=0) if has_bias else None
     # y = x W: x_ni meets W_ij in y_nj alone
     if W.flags.c_contiguous:
-        dW = x.T @ dy
+        dW = np.matmul(x.T, dy, out=out)
     else:                     # a transposed view, as of tied embeddings: dW in the same memory order
-        dW = (dy.T @ x).T
+        dW = np.matmul(dy.T, x, out=None if out is None else out.T).T
     dx = dy @ W.T
     return dx, dW, db
 

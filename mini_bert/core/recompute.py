@@ -1,0 +1,32 @@
+"""Gradient checkpointing: a layer that keeps its input alone, and is computed again for its backward.
+
+Of the activations of L layers those of one are in memory at a time, for one more forward pass. The same
+numbers are dropped, as dropout is keyed by its place and not by when it is drawn; so gradients are the same,
+bit for bit.
+"""
+
+from typing import Any
+
+from .arrays import Array, BoolArray
+from .block import DropoutSource, TransformerLayer
+from .params import Parameters
+from .selection import Selection
+
+
+class Recomputed:
+    """A layer's forward that remembers how to repeat itself."""
+
+    def __init__(self, layer: TransformerLayer):
+        self.layer = layer
+
+    def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
+                dropout: DropoutSource) -> tuple[Array, dict[str, Any]]:
+        """x (B*T, H) -> y (M, H), one row for each selected token."""
+        y, _ = self.layer.forward(params, x, select, key_mask, dropout)
+        return y, {"x": x, "hidden": y, "_again": lambda: self.layer.forward(params, x, select, key_mask, dropout)[1]}
+
+
+def recomputed(cache: dict[str, Any]) -> dict[str, Any]:
+    """What a layer's backward needs: the cache itself, or that of a repeated forward."""
+    again = cache.get("_again")
+    return cache if again is None else again()

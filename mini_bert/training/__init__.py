@@ -1,0 +1,1 @@
+"""Everything that changes parameters: optimiser, schedules, the trainer, its threads, checkpoints and log."""

@@ -1,0 +1,100 @@
+"""The sum of the gradients of several micro-batches, computed at the same time by several threads.
+
+Floating-point addition is not associative, so a sum in the order of arrival would differ from run to run.
+Here each micro-batch has a turn. A gradient whose turn has not come is laid aside; whoever adds the one before
+it adds it too. The result is that of one thread, bit for bit, whatever the number of threads; there is one
+buffer for all of them, and nobody waits.
+
+The first turn's gradients are not added to zeros but written over what the last step left, by the matrix
+product itself where there is one.
+"""
+
+from collections import Counter
+from threading import Lock
+from typing import NamedTuple
+
+from ..core.arrays import Array, IntArray
+from ..core.params import Parameters
+
+
+class _Part(NamedTuple):
+    name: str
+    rows: IntArray | None     # None for a whole parameter
+    value: Array
+
+
+class GradientSum:
+    """`begin()`, then each micro-batch leaves its gradients in `turn(i)`, then `finish()`."""
+
+    def __init__(self, gradients: Parameters):
+        self.gradients = gradients
+        self._target = {name: gradients.ties[name].target if name in gradients.ties else name
+                        for name in (*gradients, *gradients.ties)}
+        # how often one backward adds to a parameter: once, and once more for each of its other names
+        self._uses = Counter(self._target.values())
+        self._locks = {name: Lock() for name in gradients}
+        self._added: dict[str, int] = {}
+        self._aside: dict[str, dict[int, _Part]] = {}
+
+    def begin(self) -> None:
+        """Forget the gradients of the last step."""
+        self._added = dict.fromkeys(self.gradients, 0)
+        self._aside = {name: {} for name in self.gradients}
+
+    def turn(self, number: int) -> "Turn":
+        """Where the backward of micro-batch `number`, counted from 0, leaves its gradients."""
+        return Turn(self, number)
+
+    def finish(self) -> None:
+        """All turns are over: what none of them touched is zero."""
+        for name, added in self._added.items():
+            if not added:
+                self.gradients[name].fill(0)
+            assert not self._aside[name], f"{name}: a turn is missing"
+
+    def _put(self, number: int, part: _Part) -> None:
+        """Add the `number`-th contribution to a parameter, and those behind it that have been waiting."""
+        target = self._target[part.name]
+        with self._locks[target]:
+            aside = self._aside[target]
+            aside[number] = part
+            while (waiting := aside.pop(self._added[target], None)) is not None:
+                self._add(waiting, first=self._added[target] == 0)
+                self._added[target] += 1
+
+    def _add(self, part: _Part, first: bool) -> None:
+        view = self.gradients[part.name]
+        if part.rows is not None:
+            if first:
+                view.fill(0)
+            view[part.rows] += part.value
+        elif not first:
+            view += part.value
+        elif part.value is not view:
+            view[...] = part.value
+
+
+class Turn:
+    """The gradients of one micro-batch, for `MiniBERT.backward`."""
+
+    def __init__(self, total: GradientSum, number: int):
+        self._total, self._number = total, number
+        self._given: Counter[str] = Counter()
+
+    def _put(self, part: _Part) -> None:
+        target = self._total._target[part.name]
+        uses = self._total._uses[target]
+        assert self._given[target] < uses, f"{target} gets more gradients than it has names"
+        self._total._put(self._number * uses + self._given[target], part)
+        self._given[target] += 1
+
+    def add(self, name: str, value: Array) -> None:
+        self._put(_Part(name, None, value))
+
+    def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
+        self._put(_Part(name, rows, values))
+
+    def room(self, name: str) -> Array | None:
+        """The first turn owns the buffer until it has added; a parameter of several names is no one's."""
+        target = self._total._target[name]
+        return self._total.gradients[name] if self._number == 0 and self._total._uses[target] == 1 else None

@@ -1,6 +1,7 @@
 """Sets of characters by their ranges."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 
 class CharacterSet:
@@ -15,3 +16,7 @@ class CharacterSet:
         c = ord(character)
         place = bisect_right(self._starts, c) - 1
         return place >= 0 and c <= self._ends[place]
+
+    def __iter__(self) -> Iterator[str]:
+        for start, end in zip(self._starts, self._ends, strict=True):
+            yield from map(chr, range(start, end + 1))

@@ -33,7 +33,7 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: boo
 
     def settle() -> None:
         for chunk, count in raw.items():
-            for word in chunk.translate(table).split():
+            for word in table.words(chunk):
                 words[word] += count
         raw.clear()
 

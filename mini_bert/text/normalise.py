@@ -1,22 +1,27 @@
 """BERT's view of characters: text becomes words, punctuation marks and ideographs, separated by spaces.
 
-The steps of the reference, each of which looks at one character at a time:
+The steps of the reference:
 
 1. clean: control characters vanish, white space becomes a space
 2. set each CJK ideograph apart
 3. uncased models: decompose (NFD), drop non-spacing marks, lower-case
 4. split at spaces, and set each punctuation mark apart
 
-So a character has one replacement, whatever stands beside it. It is worked out once and kept, and a text is
-normalised by `str.translate`. (NFD also sorts consecutive marks; those that step 3 does not drop belong to
-no vocabulary.)
+All but one look at a character at a time. So a character has one replacement, whatever stands beside it: it is
+worked out once and kept, and a text is normalised by `str.translate`.
+
+The one is NFD, which sorts consecutive marks by their combining class. That can be seen only where step 3 leaves
+a mark standing, which is rare: a text with such a mark is first put `in_order`.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
-from .unicode_tables import CJK, LOWER, MARKS, PUNCTUATION, REMOVED, SPACES
+from .unicode_tables import CJK, COMBINING, DECOMPOSED, LOWER, MARKS, PUNCTUATION, REMOVED, SPACES, STANDING
+
+_STANDING = frozenset(STANDING)
 
 # str.split() takes these for white space; BERT deletes them
 _FALSE_SPACES = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
@@ -36,15 +41,63 @@ class Replacements(dict[int, str]):
     def _replace(self, character: str) -> str:
         if character in SPACES:
             return " "
-        if character in REMOVED or "\ud800" <= character <= "\udfff":       # half a pair is no character
+        if _vanishes(character):
             return ""
         letters = character
         if self.strip_accents:
-            letters = "".join(part for part in normalize("NFD", letters) if part not in MARKS)
+            letters = "".join(part for part in _decompose(letters) if part not in MARKS)
         if self.lowercase:
             letters = "".join(LOWER.get(ord(part)) or part.lower() for part in letters)
         apart = "".join(f" {letter} " if letter in PUNCTUATION else letter for letter in letters)
         return f" {apart} " if character in CJK else apart
+
+    def _sorts(self, text: str) -> bool:
+        return self.strip_accents and not _STANDING.isdisjoint(text)
+
+    def words(self, text: str) -> list[str]:
+        """The normalised words of a text."""
+        if text.isascii():
+            if text.isalnum():                              # most are
+                return [text.lower() if self.lowercase else text]
+        elif self._sorts(text):
+            text = "".join(character for _, character in in_order(text))
+        return text.translate(self).split()
+
+    def characters(self, text: str) -> Iterable[tuple[int, str]]:
+        """What is to be replaced, in its order, and the place in the text that each character comes from."""
+        return in_order(text) if self._sorts(text) else enumerate(text)
+
+
+def _vanishes(character: str) -> bool:
+    return character in REMOVED or "\ud800" <= character <= "\udfff"        # half a pair is no character
+
+
+def _decompose(character: str) -> str:
+    return normalize("NFD", character) if character in DECOMPOSED else character
+
+
+def in_order(text: str) -> Iterator[tuple[int, str]]:
+    """The text cleaned and decomposed, with each run of marks sorted by combining class, and the places.
+
+    As in the reference, places are not sorted along. The first part of a character takes the next place, where it
+    comes to stand; a further part shares the place of what then stands before it.
+    """
+    places: list[int] = []
+    parts: list[tuple[int, int, bool, str]] = []
+    run = 0                                                 # marks are sorted up to the next character that is none
+    for place, character in enumerate(text):
+        if _vanishes(character):
+            continue
+        places.append(place)
+        for number, part in enumerate(_decompose(character)):
+            order = combining(part) if part in COMBINING else 0
+            run += order == 0
+            parts.append((run, order, number > 0, part))
+    parts.sort(key=lambda part: part[:2])                   # stable: what is of one class keeps its order
+    taken = -1
+    for _, _, further, part in parts:
+        taken += not further
+        yield places[taken], part
 
 
 @cache

@@ -45,7 +45,7 @@ class WordPieces(dict[str, tuple[int, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
         ids: list[int] = []
-        for word in chunk.translate(self.table).split():
+        for word in self.table.words(chunk):
             pieces = self.words.get(word)
             if pieces is None:
                 if len(self.words) >= _REMEMBERED:
@@ -222,11 +222,12 @@ class WordPieceTokenizer:
         """The normalised words, and for each of their letters the place in the text that it comes from."""
         letters: list[str] = []
         places: list[int] = []
-        for place, character in enumerate(chain(text, " "), start):
-            for letter in self._pieces.table[ord(character)]:
+        table = self._pieces.table
+        for place, character in chain(table.characters(text), [(len(text), " ")]):
+            for letter in table[ord(character)]:
                 if letter != " ":
                     letters.append(letter)
-                    places.append(place)
+                    places.append(start + place)
                 elif letters:
                     yield "".join(letters), places
                     letters, places = [], []

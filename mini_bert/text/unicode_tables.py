@@ -44,6 +44,51 @@ MARKS = CharacterSet(
     "1daa1-1daaf 1e8d0-1e8d6 e0100-e01ef "
 )
 
+# what has a canonical decomposition, the one that unicodedata gives
+DECOMPOSED = CharacterSet(
+    "c0-c5 c7-cf d1-d6 d9-dd e0-e5 e7-ef f1-f6 f9-fd ff-10f 112-125 128-130 134-137 139-13e 143-148 "
+    "14c-151 154-165 168-17e 1a0-1a1 1af-1b0 1cd-1dc 1de-1e3 1e6-1f0 1f4-1f5 1f8-21b 21e-21f 226-233 "
+    "340-341 343-344 374 37e 385-38a 38c 38e-390 3aa-3b0 3ca-3ce 3d3-3d4 400-401 403 407 40c-40e 419 439 "
+    "450-451 453 457 45c-45e 476-477 4c1-4c2 4d0-4d3 4d6-4d7 4da-4df 4e2-4e7 4ea-4f5 4f8-4f9 622-626 6c0 "
+    "6c2 6d3 929 931 934 958-95f 9cb-9cc 9dc-9dd 9df a33 a36 a59-a5b a5e b48 b4b-b4c b5c-b5d b94 bca-bcc "
+    "c48 cc0 cc7-cc8 cca-ccb d4a-d4c dda ddc-dde f43 f4d f52 f57 f5c f69 f73 f75-f76 f78 f81 f93 f9d fa2 "
+    "fa7 fac fb9 1026 1b06 1b08 1b0a 1b0c 1b0e 1b12 1b3b 1b3d 1b40-1b41 1b43 1e00-1e99 1e9b 1ea0-1ef9 "
+    "1f00-1f15 1f18-1f1d 1f20-1f45 1f48-1f4d 1f50-1f57 1f59 1f5b 1f5d 1f5f-1f7d 1f80-1fb4 1fb6-1fbc 1fbe "
+    "1fc1-1fc4 1fc6-1fd3 1fd6-1fdb 1fdd-1fef 1ff2-1ff4 1ff6-1ffd 2000-2001 2126 212a-212b 219a-219b 21ae "
+    "21cd-21cf 2204 2209 220c 2224 2226 2241 2244 2247 2249 2260 2262 226d-2271 2274-2275 2278-2279 "
+    "2280-2281 2284-2285 2288-2289 22ac-22af 22e0-22e3 22ea-22ed 2329-232a 2adc 304c 304e 3050 3052 3054 "
+    "3056 3058 305a 305c 305e 3060 3062 3065 3067 3069 3070-3071 3073-3074 3076-3077 3079-307a 307c-307d "
+    "3094 309e 30ac 30ae 30b0 30b2 30b4 30b6 30b8 30ba 30bc 30be 30c0 30c2 30c5 30c7 30c9 30d0-30d1 "
+    "30d3-30d4 30d6-30d7 30d9-30da 30dc-30dd 30f4 30f7-30fa 30fe ac00-d7a3 f900-fa0d fa10 fa12 fa15-fa1e "
+    "fa20 fa22 fa25-fa26 fa2a-fa6d fa70-fad9 fb1d fb1f fb2a-fb36 fb38-fb3c fb3e fb40-fb41 fb43-fb44 "
+    "fb46-fb4e 1109a 1109c 110ab 1112e-1112f 1134b-1134c 114bb-114bc 114be 115ba-115bb 1d15e-1d164 "
+    "1d1bb-1d1c0 2f800-2fa1d "
+)
+
+# what has a combining class, the one that unicodedata gives, and is sorted by it
+COMBINING = CharacterSet(
+    "300-33f 342 345-34e 350-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc "
+    "6df-6e4 6e7-6e8 6ea-6ed 711 730-74a 7eb-7f3 816-819 81b-823 825-827 829-82d 859-85b 8d4-8e1 8e3-8ff "
+    "93c 94d 951-954 9bc 9cd a3c a4d abc acd b3c b4d bcd c4d c55-c56 cbc ccd d4d dca e38-e3a e48-e4b "
+    "eb8-eb9 ec8-ecb f18-f19 f35 f37 f39 f71-f72 f74 f7a-f7d f80 f82-f84 f86-f87 fc6 1037 1039-103a 108d "
+    "135d-135f 1714 1734 17d2 17dd 18a9 1939-193b 1a17-1a18 1a60 1a75-1a7c 1a7f 1ab0-1abd 1b34 1b44 "
+    "1b6b-1b73 1baa-1bab 1be6 1bf2-1bf3 1c37 1cd0-1cd2 1cd4-1ce0 1ce2-1ce8 1ced 1cf4 1cf8-1cf9 1dc0-1df5 "
+    "1dfb-1dff 20d0-20dc 20e1 20e5-20f0 2cef-2cf1 2d7f 2de0-2dff 302a-302f 3099-309a a66f a674-a67d "
+    "a69e-a69f a6f0-a6f1 a806 a8c4 a8e0-a8f1 a92b-a92d a953 a9b3 a9c0 aab0 aab2-aab4 aab7-aab8 aabe-aabf "
+    "aac1 aaf6 abed fb1e fe20-fe2f 101fd 102e0 10376-1037a 10a0d 10a0f 10a38-10a3a 10a3f 10ae5-10ae6 "
+    "11046 1107f 110b9-110ba 11100-11102 11133-11134 11173 111c0 111ca 11235-11236 112e9-112ea 1133c "
+    "1134d 11366-1136c 11370-11374 11442 11446 114c2-114c3 115bf-115c0 1163f 116b6-116b7 1172b 11c3f "
+    "16af0-16af4 16b30-16b36 1bc9e 1d165-1d169 1d16d-1d172 1d17b-1d182 1d185-1d18b 1d1aa-1d1ad "
+    "1d242-1d244 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e8d0-1e8d6 1e944-1e94a "
+)
+
+# what has a combining class but is not deleted with the accents, alone or as a part
+STANDING = CharacterSet(
+    "8d4-8e1 1b44 1baa 1bf2-1bf3 1dfb 302e-302f a953 a9c0 111c0 11235 1134d 11442 11446 116b6 11c3f "
+    "1d15e-1d166 1d16d-1d172 1d1bb-1d1c0 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a "
+    "1e944-1e94a "
+)
+
 # ideographs, each a word of its own
 CJK = CharacterSet(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf 2f800-2fa1f "

@@ -7,6 +7,7 @@ versions. So each of the 1,112,064 characters is put through the reference once,
 """
 
 from pathlib import Path
+from unicodedata import combining, normalize
 
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
@@ -42,6 +43,29 @@ def literal(name: str, comment: str, characters: list[int]) -> str:
     return f"# {comment}\n{name} = CharacterSet(\n{body}\n)\n"
 
 
+def is_sorted(c: int) -> bool:
+    """Has it a combining class but 0? Only then a mark of class 1 behind it passes one of class 230 before it."""
+    found = normalizers.NFD().normalize_str(f"\u0301{chr(c)}\u0334")
+    return found.index("\u0334") < found.index("\u0301")
+
+
+def check_classes(marks: list[int]) -> None:
+    """Fail unless the reference sorts each mark as Python's combining class says, against one mark of each class."""
+    nfd = normalizers.NFD().normalize_str
+    for other in {combining(chr(c)): chr(c) for c in marks}.values():
+        for c in marks:
+            for text in (chr(c) + other, other + chr(c)):
+                if nfd(text) != "".join(sorted(text, key=combining)):
+                    raise SystemExit(f"U+{c:04X} has another combining class in the reference.")
+
+
+def check_decompositions(decomposed: list[int]) -> None:
+    nfd = normalizers.NFD().normalize_str
+    for c in decomposed:
+        if nfd(chr(c)) != normalize("NFD", chr(c)):
+            raise SystemExit(f"U+{c:04X} has another decomposition in the reference.")
+
+
 def main() -> None:
     clean, strip, chinese = (normalise(**{option: True})
                              for option in ("clean_text", "strip_accents", "handle_chinese_chars"))
@@ -52,6 +76,12 @@ def main() -> None:
     marks = [c for c in every if strip.normalize_str(f"a{chr(c)}") == "a"]
     cjk = [c for c in every if chinese.normalize_str(chr(c)) != chr(c)]
     punctuation = [c for c in every if [w for w, _ in split.pre_tokenize_str(f"a{chr(c)}b")] == ["a", chr(c), "b"]]
+    nfd = normalizers.NFD().normalize_str
+    decomposed = [c for c in every if nfd(chr(c)) != chr(c)]
+    combining_marks = [c for c in every if nfd(chr(c)) == chr(c) and is_sorted(c)]
+    check_decompositions(decomposed)
+    check_classes(combining_marks)
+    standing = {chr(c) for c in combining_marks} - {chr(c) for c in marks}
     lower = normalise(lowercase=True)
     newer = {c: lower.normalize_str(chr(c)) for c in every if lower.normalize_str(chr(c)) != chr(c).lower()}
     mapping = "".join(f"    0x{c:x}: {small!a},\n" for c, small in newer.items())
@@ -59,6 +89,11 @@ def main() -> None:
         literal("REMOVED", "control, format and private-use characters, which cleaning deletes", removed),
         literal("SPACES", "what becomes a space", spaces),
         literal("MARKS", "non-spacing marks, which stripping accents deletes", marks),
+        literal("DECOMPOSED", "what has a canonical decomposition, the one that unicodedata gives", decomposed),
+        literal("COMBINING", "what has a combining class, the one that unicodedata gives, and is sorted by it",
+                combining_marks),
+        literal("STANDING", "what has a combining class but is not deleted with the accents, alone or as a part",
+                [c for c in every if standing.intersection(nfd(chr(c)))]),
         literal("CJK", "ideographs, each a word of its own", cjk),
         literal("PUNCTUATION", "punctuation, each a word of its own", punctuation),
         f"# small letters of capitals that Python 3.11 does not know yet\nLOWER = {{\n{mapping}}}\n",

@@ -1,15 +1,15 @@
 """Writing files so that a crash leaves either the old file or the new one, never half of one."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 
 from .errors import CheckpointError
 
 
-def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
-    """Write each `name: bytes` into `directory`: to a temporary name, synced, then renamed.
+def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]]) -> None:
+    """Write each `name: content`, bytes or an iterable of such: to a temporary name, synced, then renamed.
 
     All files are complete on disk before the first one takes its final name.
     """
@@ -20,14 +20,14 @@ def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
             temporary = directory / f".{name}.{token_hex(8)}"
             staged.append((temporary, directory / name))
             with temporary.open("xb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
         while staged:
             temporary, final = staged[0]
             temporary.replace(final)
             staged.pop(0)
-        _sync_directory(directory)
+        sync_directory(directory)
     except OSError as error:
         raise CheckpointError(f"Cannot write to {directory}: {error.strerror or error}.") from error
     finally:
@@ -35,7 +35,8 @@ def write_files(directory: Path, contents: Mapping[str, bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Make renames inside a directory last."""
     if os.name == "posix":      # elsewhere a directory cannot be opened, and need not be
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -9,6 +9,7 @@ from .config import config_command
 from .data import app as data_app
 from .gradcheck import gradcheck_command
 from .presets import presets_command
+from .pretrain import pretrain_command, resume_command
 from .selftest import selftest_command
 from .tokenizer import app as tokenizer_app
 
@@ -18,6 +19,8 @@ app.command("selftest")(selftest_command)
 app.command("gradcheck")(gradcheck_command)
 app.command("config")(config_command)
 app.command("presets")(presets_command)
+app.command("pretrain")(pretrain_command)
+app.command("resume")(resume_command)
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")
 

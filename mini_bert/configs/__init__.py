@@ -9,6 +9,7 @@ from ..core.config import ModelConfig
 from ..errors import ConfigError
 
 _PRESETS = Path(__file__).parent / "model"
+_TRAINING = Path(__file__).parent / "training"
 _ALIASES = {"default": "mini"}
 
 
@@ -24,7 +25,8 @@ def load_preset(name: str) -> ModelConfig:
         near = get_close_matches(name[:100], preset_names(), n=1, cutoff=0.0)[0]
         raise ConfigError(f"There is no preset {name[:100]!r}; the nearest is {near!r}, and all are "
                           f"{', '.join(preset_names())}.")
-    return _parse((_PRESETS / f"{name}.yaml").read_text("utf-8"), f"The preset {name}")
+    source = f"The preset {name}"
+    return ModelConfig.from_dict(_read((_PRESETS / f"{name}.yaml").read_text("utf-8"), source), source)
 
 
 def describe_preset(name: str) -> str:
@@ -33,16 +35,42 @@ def describe_preset(name: str) -> str:
 
 
 def load_config(name_or_file: str | PathLike[str]) -> ModelConfig:
-    """A preset by name, or else a YAML file by path."""
+    """The model of a preset by name, or of a YAML file by path."""
+    model, _ = load_sections(name_or_file)
+    return model
+
+
+def load_sections(name_or_file: str | PathLike[str]) -> tuple[ModelConfig, dict[str, Any]]:
+    """The model config, and what there is of a training config.
+
+    A preset's name gives both; a file has sections `model`, a preset's name or the fields of a model, and
+    `training`, or the fields of a model alone.
+    """
     path = Path(name_or_file)
     is_name = path.name == str(name_or_file) and path.suffix not in (".yaml", ".yml")
     if is_name and (str(path) in (*preset_names(), *_ALIASES) or not _is_file(path)):
-        return load_preset(str(path))
+        return load_preset(str(path)), _training_preset(_ALIASES.get(str(path), str(path)))
     try:
         text = path.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    return _parse(text, str(path))
+    values = _read(text, str(path))
+    if not isinstance(values, dict) or not {"model", "training"} & values.keys():
+        return ModelConfig.from_dict(values, str(path)), {}
+    for key in values:
+        if key not in ("model", "training"):
+            raise ConfigError(f"{path} has the section {key!r}; a config has the sections model and training.")
+    model, training = values.get("model") or {}, values.get("training") or {}
+    if not isinstance(training, dict):
+        raise ConfigError(f"{path}, training, must be a mapping of names to values.")
+    if isinstance(model, str):
+        return load_preset(model), training
+    return ModelConfig.from_dict(model, f"{path}, model"), training
+
+
+def _training_preset(name: str) -> dict[str, Any]:
+    file = _TRAINING / f"{name}.yaml"
+    return dict(_read(file.read_text("utf-8"), str(file))) if file.is_file() else {}
 
 
 def _is_file(path: Path) -> bool:
@@ -52,11 +80,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _parse(text: str, source: str) -> ModelConfig:
+def _read(text: str, source: str) -> Any:
     import yaml
 
     try:
         values: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())[:300]}.") from None
-    return ModelConfig.from_dict({} if values is None else values, source)
+    return {} if values is None else values

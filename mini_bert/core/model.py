@@ -5,6 +5,7 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from ..errors import ConfigError, InputError, NumericalError
 from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .assembly import Assembly
-from .block import DropoutSource
+from .block import DropoutSource, TransformerLayer
 from .cache import Cache
 from .config import ModelConfig
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
@@ -69,7 +70,9 @@ class MiniBERT:
         x, embeddings = self.parts.embed.forward(self.params, ids, types, rng)
         everything, wanted = Selection(B, T), Selection(B, T, positions)
         cache = Cache(wanted, key_mask, embeddings)
-        layers = [Recomputed(layer) for layer in self.parts.layers] if recompute else self.parts.layers
+        layers: Sequence[TransformerLayer | Recomputed] = self.parts.layers
+        if recompute:
+            layers = [Recomputed(layer) for layer in self.parts.layers]
         for i, layer in enumerate(layers):
             select = wanted if i == len(self.parts.layers) - 1 else everything
             x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i))

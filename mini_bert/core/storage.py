@@ -19,6 +19,7 @@ from .arrays import Array
 from .assembly import parameter_specs
 from .config import ModelConfig
 from .params import Parameters
+from .safetensors_file import safetensors_chunks
 
 CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -82,15 +83,13 @@ def register_layout(layout: Layout) -> None:
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str]) -> None:
     """Write a model's two files; both are whole on disk before either takes its name."""
-    from safetensors.numpy import save
-
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     layout = next(layout for layout in _layouts if layout.fits(config))
     description, tensors = layout.write(config, params)
-    weights = save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, layout.metadata)
-    write_files(Path(directory), {WEIGHTS: weights, CONFIG: (json.dumps(description, indent=2) + "\n").encode()})
+    write_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, layout.metadata),
+                                  CONFIG: (json.dumps(description, indent=2) + "\n").encode()})
 
 
 def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors]:

@@ -13,6 +13,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from .tokenizer import WordPieceTokenizer
 MANIFEST = "corpus.json"
 SPLITS = ("train", "heldout")
 VERSION = 1
+_SAMPLES, _SAMPLE = 64, 4096          # of a fingerprint: how many, and elements in each
 
 
 @dataclass
@@ -112,6 +114,17 @@ class Corpus:
                                   f"the vocabulary has {len(counts)}. Prepare the corpus again.")
             counts += found
         return counts
+
+    def fingerprint(self) -> str:
+        """A digest that changes with the text: of the manifest, and of samples spread over the files.
+
+        It is quick whatever the corpus' size, and any other preparation differs in it.
+        """
+        digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
+        for array in (self.tokens, self.sentences, self.documents, self.splits):
+            for start in np.linspace(0, max(len(array) - _SAMPLE, 0), _SAMPLES, dtype=np.int64).tolist():
+                digest.update(array[start : start + _SAMPLE].tobytes())
+        return digest.hexdigest()
 
     def document(self, number: int) -> npt.NDArray[Any]:
         """The tokens of one document."""

@@ -24,7 +24,7 @@ ALLOWED = {
     "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
-               "training": {"numpy", "safetensors", "threadpoolctl"}, "evaluation": {"numpy"}, "analysis": {"numpy"},
+               "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy"}, "analysis": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "cli": {"typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
 

@@ -1,0 +1,92 @@
+"""mini-bert pretrain and resume: train on a corpus, and go on with a run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ..factory import load
+from ..text.corpus import Corpus
+from ..training.config import TrainingConfig, load_run_config
+from ..training.run import baselines, read_run, resume_run, start_run
+from ..training.trainer import Trainer
+from .output import JsonOption, Output, QuietOption
+from .training_display import TrainingDisplay
+
+Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
+                                     help="A preset, or a YAML file with the sections model and training.")]
+Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus made by `mini-bert data prepare`.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A change of the config, such as "
+                                               "training.learning_rate=1e-3; may be repeated.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 for all cores. They change no result.")]
+
+
+def pretrain_command(data: Data,
+                     out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The run's directory.")],
+                     config: Config = "mini", changes: Set = None,
+                     steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser.")] = None,
+                     budget: Annotated[str | None, typer.Option(metavar="TIME", help="A time such as 30m or 1h30m "
+                                                                "to which the schedule fits itself.")] = None,
+                     start: Annotated[str | None, typer.Option("--from", metavar="DIR",
+                                                               help="Begin with this model's weights.")] = None,
+                     threads: Threads = 0,
+                     seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random draw.")] = None,
+                     as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Pre-train a model on a corpus by masked language modelling.
+
+    Ctrl-C finishes the step, saves, and says how to go on. The run's directory has its log and checkpoints.
+
+    Example: mini-bert pretrain --config mini --data corpus.mb --out run --budget 1h --set training.learning_rate=2e-3
+    """
+    given = {"steps": steps, "budget": budget, "threads": threads or None, "seed": seed}
+    sets = [*(changes or []), *(f"training.{key}={value}" for key, value in given.items() if value is not None)]
+    model, training = load_run_config(config, sets)
+    initial = None
+    if start is not None:
+        initial = load(start)
+        model = initial.config
+    corpus = Corpus(data)
+    display = TrainingDisplay(quiet, baselines(corpus))
+    trainer = start_run(model, training, data, out, initial=initial, listener=display)
+    display.said(_opening(trainer, corpus, training))
+    _train(trainer, display, out, as_json, quiet)
+
+
+def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
+                   data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
+                                                             help="Where the corpus is now, if it was moved.")] = None,
+                   threads: Threads = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Go on with a run from its newest checkpoint: the result is that of a run that was never stopped.
+
+    Example: mini-bert resume run
+    """
+    about = read_run(run).get("about", {})
+    known = {key: about[key] for key in ("uniform_loss", "unigram_loss") if key in about}
+    display = TrainingDisplay(quiet, known if len(known) == 2 else None)
+    trainer = resume_run(run, threads=threads, data=data, listener=display)
+    if trainer.state.step >= trainer.state.total_steps:
+        display.said(f"{run} is finished: {trainer.state.step:,} steps.")
+    else:
+        display.said(f"Going on from step {trainer.state.step:,} of {trainer.state.total_steps:,}.")
+    _train(trainer, display, run, as_json, quiet)
+
+
+def _opening(trainer: Trainer, corpus: Corpus, training: TrainingConfig) -> str:
+    config = trainer.config
+    length = f"{config.budget}" if config.budget else f"{config.steps:,} steps"
+    return (f"{trainer.model.get_parameter_count():,} parameters, {corpus.manifest.tokens:,} tokens of text; "
+            f"{length} of {config.batch_size} x {config.max_seq_length} tokens on {config.threads} threads.")
+
+
+def _train(trainer: Trainer, display: TrainingDisplay, out: Path, as_json: bool, quiet: bool) -> None:
+    with display:
+        state = trainer.train()
+    best = f", best held-out loss {state.best_loss:.4f} at step {state.best_step:,}" if state.best_step else ""
+    data: dict[str, Any] = {"run": str(out), **state.to_json(), "interrupted": trainer.interrupted}
+    if trainer.interrupted:
+        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} and saved. To go on: "
+                                            f"mini-bert resume {escape(str(out))}")
+        raise typer.Exit(130)
+    Output(as_json, quiet).result(data, f"{state.step:,} steps, {state.tokens:,} tokens in {state.seconds:,.0f} s"
+                                        f"{best}. The model: {escape(str(out / 'final'))}")

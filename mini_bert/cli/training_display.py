@@ -1,0 +1,79 @@
+"""A run as it goes: a live line at a terminal, plain lines elsewhere, on standard error."""
+
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ..training.trainer import Listener, State, Trainer
+
+
+class TrainingDisplay(Listener):
+    """Shows loss against its baselines, speed, time left and memory. Enter it around the training."""
+
+    def __init__(self, quiet: bool = False, baselines: dict[str, float] | None = None):
+        self.quiet, self.baselines = quiet, baselines or {}
+        self.console = Console(stderr=True, highlight=False, emoji=False)
+        self.live = self.console.is_interactive and not quiet
+        self._progress = Progress(
+            TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"), BarColumn(bar_width=20),
+            TextColumn("{task.fields[shown]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+            console=self.console, disable=not self.live)
+        self._task: TaskID | None = None
+        self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> "TrainingDisplay":
+        if self.live:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self._progress.stop()
+
+    def began(self, trainer: Trainer) -> None:
+        state = trainer.state
+        self._task = self._progress.add_task("training", total=state.total_steps, completed=state.step, shown="")
+        if self.baselines:
+            self.said(f"To beat: {self.baselines['uniform_loss']:.3f} by guessing evenly (ln V), "
+                      f"{self.baselines['unigram_loss']:.3f} by guessing by frequency.")
+
+    def stepped(self, state: State, loss: float) -> None:
+        if self.live and self._task is not None:
+            self._shown["loss"] = f"loss [bold]{state.smoothed_loss / max(state.smoothing, 1e-9):.3f}[/bold]"
+            self._progress.update(self._task, completed=state.step, total=state.total_steps,
+                                  shown="  ".join(self._shown.values()))
+
+    def logged(self, record: dict[str, Any]) -> None:
+        if record.get("eval_loss") is not None:
+            self._shown["heldout"] = f"held-out [bold]{record['eval_loss']:.3f}[/bold]"
+        if record["tokens_per_second"]:
+            self._shown["speed"] = f"{record['tokens_per_second']:,.0f} tokens/s"
+        self._shown["memory"] = f"{record['rss_mb']:,.0f} MB"
+        if not self.live or record.get("eval_loss") is not None:
+            self.said(_line(record))
+
+    def said(self, message: str) -> None:
+        if self.quiet:
+            return
+        if self.live:
+            self.console.print(message, soft_wrap=True, markup=False)
+        else:
+            print(message, file=sys.stderr, flush=True)
+
+
+def _line(record: dict[str, Any]) -> str:
+    parts = [f"step {record['step']:>6,}/{record['total_steps']:,}"]
+    parts.append("no finite loss" if record["loss"] is None else f"loss {record['loss']:.4f}")
+    if record.get("eval_loss") is not None:
+        parts.append(f"held-out {record['eval_loss']:.4f}  accuracy {record['masked_accuracy']:.1%}")
+    parts.append(f"rate {record['learning_rate']:.2e}")
+    if record["grad_norm"] is not None:
+        parts.append(f"norm {record['grad_norm']:.2f}")
+    if record["tokens_per_second"]:
+        parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
+    parts.append(f"{record['peak_rss_mb']:,.0f} MB")
+    if record["skipped"]:
+        parts.append(f"{record['skipped']} skipped")
+    return "  ".join(parts)

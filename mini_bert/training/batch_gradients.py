@@ -1,0 +1,90 @@
+"""The loss of a batch and its gradients, by all threads together."""
+
+from typing import NamedTuple
+
+from ..core.arrays import Array, IntArray
+from ..core.gradients import add_mlm_gradients
+from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import cross_entropy_forward
+from ..core.params import Parameters
+from ..text.batches import MLMBatch
+from .gradient_sum import GradientSum
+from .workers import Workers
+
+
+class BatchLoss(NamedTuple):
+    """The summed loss over masked positions, and their number."""
+
+    total: float
+    masked: int
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.masked if self.masked else 0.0
+
+
+class BatchGradients:
+    """Computes batches in micro-batches, each by one thread; `gradients` then holds those of the summed loss."""
+
+    def __init__(self, model: MiniBERT, workers: Workers, micro_batch_size: int, recompute: bool = False):
+        self.model, self.workers, self.micro_batch_size = model, workers, micro_batch_size
+        self.recompute = recompute
+        self.gradients: Parameters = model.params.zeros_like()
+        self._total = GradientSum(self.gradients)
+
+    def compute(self, batch: MLMBatch, *dropout_key: int) -> BatchLoss:
+        """Forward and backward. Dropout is keyed by `dropout_key` and the micro-batch, not by its thread."""
+        self._total.begin()
+
+        def one(work: tuple[int, MLMBatch]) -> tuple[float, int]:
+            number, part = work
+            return add_mlm_gradients(self.model, self._total.turn(number), part.input_ids, part.target_ids,
+                                     part.mask_positions, part.attention_mask, token_types=part.token_types,
+                                     dropout_key=(*dropout_key, number), recompute=self.recompute)
+
+        results = self.workers.map(one, enumerate(micro_batches(batch, self.micro_batch_size)))
+        self._total.finish()
+        return BatchLoss(sum(loss for loss, _ in results), sum(count for _, count in results))
+
+
+def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
+    """The batch in parts of `size` sequences, each as wide as its longest; parts with nothing masked are left out."""
+    parts = []
+    for start in range(0, len(batch.input_ids), size):
+        rows = slice(start, start + size)
+        if batch.mask_positions[rows].any():
+            width = int(batch.attention_mask[rows].sum(axis=1).max())
+            parts.append(MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
+                                    for field in batch)))  # type: ignore[arg-type]
+    return parts
+
+
+class Evaluation(NamedTuple):
+    """How well masked tokens are predicted: mean loss, share of right first guesses, and their number."""
+
+    loss: float
+    accuracy: float
+    masked: int
+
+
+def evaluate_batches(model: MiniBERT, batches: list[MLMBatch], workers: Workers) -> Evaluation:
+    """Each masked token counts the same, whichever batch it is in. Dropout is off meanwhile."""
+    training, model.training = model.training, False
+
+    def one(batch: MLMBatch) -> tuple[float, int, int]:
+        logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
+                                  positions=batch.mask_positions)
+        targets = batch.target_ids[batch.mask_positions]
+        loss, _ = cross_entropy_forward(logits, targets)
+        return loss, _right(logits, targets), len(targets)
+
+    try:
+        results = workers.map(one, batches)
+    finally:
+        model.training = training
+    count = sum(n for *_, n in results)
+    return Evaluation(sum(loss for loss, *_ in results) / count, sum(right for _, right, _ in results) / count, count)
+
+
+def _right(logits: Array, targets: IntArray) -> int:
+    return int((logits.argmax(axis=1) == targets).sum())

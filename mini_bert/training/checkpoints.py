@@ -1,0 +1,159 @@
+"""Checkpoints: directories that are either whole or not there.
+
+    checkpoints/step-N/    config.json, model.safetensors, tokenizer files: a model that `mini_bert.load` opens
+                           optimiser.safetensors: AdamW's two moments
+                           state.json: where the run stands
+                           checksums.json: of each of these files, written last
+
+A directory is filled under another name, synced and renamed. Loading verifies the checksums; a damaged
+checkpoint is passed over for the one before it.
+"""
+
+import json
+import os
+import shutil
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.model import MiniBERT
+from ..core.safetensors_file import safetensors_chunks
+from ..errors import CheckpointError
+from ..files import sync_directory, write_files
+from ..text.tokenizer import WordPieceTokenizer
+
+CHECKSUMS, STATE, MOMENTS = "checksums.json", "state.json", "optimiser.safetensors"
+
+
+def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None,
+                     state: dict[str, Any], moments: dict[str, Array] | None = None) -> None:
+    """Make the directory `target`; one of that name is replaced when the new one is whole."""
+    partial = target.parent / f".{target.name}.partial"
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        model.save(partial)
+        if tokenizer is not None:
+            tokenizer.save(partial)
+        write_files(partial, {STATE: json.dumps(state, indent=2).encode()})
+        if moments is not None:
+            write_files(partial, {MOMENTS: safetensors_chunks(moments)})
+        sums = {file.name: _checksum(file) for file in sorted(partial.iterdir())}
+        write_files(partial, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
+        take_place(partial, target)
+    except OSError as error:
+        raise CheckpointError(f"Cannot write {target}: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def take_place(partial: Path, target: Path) -> None:
+    """Rename a finished directory over an older one, which is removed when the new one stands."""
+    old = _old(target)
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.rename(old)
+    partial.rename(target)
+    sync_directory(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def restore_replaced(target: Path) -> None:
+    """If a crash fell between the two renames of `take_place`, put the older directory back."""
+    if _old(target).exists() and not target.exists():
+        _old(target).rename(target)
+
+
+def _old(target: Path) -> Path:
+    return target.parent / f".{target.name}.replaced"
+
+
+def verify_checkpoint(directory: Path) -> None:
+    """Refuse a checkpoint that is incomplete or has changed since it was written."""
+    try:
+        sums = json.loads((directory / CHECKSUMS).read_bytes())
+        damaged = [name for name, digest in sums.items() if _checksum(directory / name) != digest]
+    except (OSError, ValueError, AttributeError, TypeError):
+        raise CheckpointError(f"{directory} is not a whole checkpoint: its {CHECKSUMS}, or a file that it names, "
+                              "is missing or cannot be read.") from None
+    if damaged:
+        raise CheckpointError(f"{directory / damaged[0]} has changed since it was written: its checksum differs.")
+
+
+def read_state(directory: Path) -> dict[str, Any]:
+    try:
+        state: dict[str, Any] = json.loads((directory / STATE).read_bytes())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{directory / STATE} cannot be read: {error}.") from None
+    return state
+
+
+def read_moments(directory: Path, like: Array) -> dict[str, Array]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        moments: dict[str, Array] = load_file(directory / MOMENTS)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{directory / MOMENTS} cannot be read: {error}.") from None
+    if any(name not in moments or moments[name].shape != like.shape or moments[name].dtype != like.dtype
+           for name in ("m", "v")):
+        raise CheckpointError(f"{directory / MOMENTS} is not of this model.")
+    return moments
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a run, the newest first."""
+    numbered = [(int(path.name[5:]), path) for path in folder.glob("step-*") if path.name[5:].isdecimal()]
+    return [path for _, path in sorted(numbered, reverse=True)]
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
+    """The newest whole checkpoint, and why newer ones were passed over."""
+    reasons: list[str] = []
+    for path in list_checkpoints(folder):
+        try:
+            verify_checkpoint(path)
+            return path, reasons
+        except CheckpointError as error:
+            reasons.append(str(error))
+    return None, reasons
+
+
+def remove_older(folder: Path, keep: int) -> None:
+    """Keep the newest `keep` checkpoints. One that is going loses its name first."""
+    for path in list_checkpoints(folder)[keep:]:
+        going = folder / f".{path.name}.removed"
+        shutil.rmtree(going, ignore_errors=True)
+        path.rename(going)
+        shutil.rmtree(going, ignore_errors=True)
+
+
+def _checksum(file: Path) -> str:
+    digest = blake2b(digest_size=16)
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def require_space(folder: Path, bytes_needed: int) -> None:
+    """Refuse to begin where a checkpoint would not fit."""
+    free = shutil.disk_usage(folder).free
+    if free < bytes_needed:
+        raise CheckpointError(f"{folder} has {free / 1e6:,.0f} MB of free space; the run needs "
+                              f"{bytes_needed / 1e6:,.0f} MB for its checkpoints.")
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written before work is done for it."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise CheckpointError(f"Cannot write to {existing}; choose another directory.")
+
+
+def finite(model: MiniBERT) -> bool:
+    return bool(np.isfinite(model.params.flat.sum(dtype=np.float64)))

@@ -1,0 +1,123 @@
+"""TrainingConfig: everything about a run but the model and the text."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, ClassVar
+
+from ..configs import load_sections
+from ..core.config import ModelConfig
+from ..errors import ConfigError
+from ..settings import Settings
+from ..text.batches import MODES
+from ..text.masking import Masking
+from .schedule import SCHEDULES
+from .workers import available_cores
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True)
+class TrainingConfig(Settings):
+    TITLE: ClassVar[str] = "The training config"
+
+    # how long
+    steps: int = 10_000
+    budget: str = ""                      # a time such as 30m or 1h30m, in place of steps
+    # what a step sees
+    batch_size: int = 32                  # sequences
+    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: as suits the threads
+    max_seq_length: int = 0               # 0: the model's
+    sequences: str = "packed"             # packed, sentences or pairs
+    bucket: bool = False                  # sequences of similar length together
+    masking_rate: float = 0.15
+    masking_unit: str = "token"           # token, word or span
+    # the optimiser
+    learning_rate: float = 1e-3
+    schedule: str = "linear"              # linear, cosine, constant or wsd
+    warmup_steps: int = 500
+    final_rate: float = 0.0               # share of the learning rate that is left at the end
+    decay_share: float = 0.2              # of the steps, for wsd
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0            # 0: no clipping
+    layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
+    freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
+    # the machine
+    threads: int = 0                      # 0: all cores
+    gradient_checkpointing: bool = False
+    seed: int = 0
+    # what is kept
+    log_every: int = 10
+    eval_every: int = 500                 # 0: at the end alone
+    eval_sequences: int = 512
+    checkpoint_every: int = 500
+    keep_checkpoints: int = 2
+    max_bad_steps: int = 5                # without a finite loss, in a row, before the run stops
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("steps", 1), ("batch_size", 1), ("micro_batch_size", 0), ("max_seq_length", 0),
+                            ("warmup_steps", 0), ("threads", 0), ("log_every", 1), ("eval_every", 0),
+                            ("eval_sequences", 1), ("checkpoint_every", 1), ("keep_checkpoints", 1),
+                            ("max_bad_steps", 1), ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
+            if not least <= getattr(self, name) < float("inf"):
+                raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        for name in ("final_rate", "decay_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
+        for name, choices in (("schedule", SCHEDULES), ("sequences", MODES)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is not a choice; "
+                                  f"choose one of {', '.join(choices)}.")
+        if not 0 < self.layer_decay <= 1:
+            raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
+        self.masking()        # refuses a wrong rate or unit
+        self.budget_seconds()
+
+    def masking(self) -> Masking:
+        return Masking(self.masking_rate, self.masking_unit)
+
+    def budget_seconds(self) -> float | None:
+        """The budget in seconds; None if the run is so many steps long."""
+        return parse_duration(self.budget) if self.budget else None
+
+    def resolved(self, model: ModelConfig) -> "TrainingConfig":
+        """With what depends on the machine and the model written out, so that a resumed run is the same run."""
+        threads = self.threads or available_cores()
+        length = self.max_seq_length or model.max_seq_length
+        if length > model.max_seq_length:
+            raise ConfigError(f"training.max_seq_length={length} is more than the model takes, "
+                              f"model.max_seq_length={model.max_seq_length}.")
+        share = -(-self.batch_size // threads)
+        return replace(self, threads=threads, max_seq_length=length,
+                       micro_batch_size=min(self.micro_batch_size or share, self.batch_size))
+
+
+def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,
+                                                                                             TrainingConfig]:
+    """Model and training of a preset or a YAML file, with changes such as "training.learning_rate=1e-3"."""
+    model, training = load_sections(name_or_file)
+    sections: dict[str, dict[str, Any]] = {"model": model.to_dict(), "training": dict(training)}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        section, dot, key = name.strip().partition(".")
+        if not equals or not dot or section not in sections:
+            raise ConfigError(f"{change!r} is not a change of the config; write for instance "
+                              "training.learning_rate=1e-3 or model.dropout=0.1.")
+        sections[section][key] = value.strip()
+    return ModelConfig.from_dict(sections["model"]), TrainingConfig.from_dict(sections["training"])
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in a time such as 90s, 30m, 1h30m, 2d, or a bare number of seconds."""
+    parts = re.fullmatch(r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?",
+                         text.strip().lower())
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in zip(parts.groups(), "dhms", strict=True)
+                  if number) if parts else 0
+    if not seconds:
+        raise ConfigError(f"{text!r} is not a length of time; write 90s, 30m, 1h30m or 2d.")
+    return seconds

@@ -1,0 +1,147 @@
+"""A run in a directory: beginning it, and continuing it.
+
+    config.yaml          model, training and data, with everything resolved; it is written when the run can be resumed
+    log.jsonl            one line of measurements every few steps
+    checkpoints/step-N/  the newest ones
+    best/  final/        the model with the lowest held-out loss, and the last one
+"""
+
+import platform
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.config import ModelConfig
+from ..core.model import MiniBERT
+from ..errors import CheckpointError, ConfigError, CorpusError
+from ..files import write_files
+from ..text.batches import Batches, MLMBatch
+from ..text.corpus import Corpus
+from ..version import __version__
+from .batch_gradients import micro_batches
+from .checkpoints import (
+    newest_checkpoint,
+    read_moments,
+    read_state,
+    require_space,
+    require_writable,
+    restore_replaced,
+)
+from .config import TrainingConfig
+from .log import Log
+from .trainer import Listener, State, Trainer
+
+CONFIG = "config.yaml"
+EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
+
+
+def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, out: str | Path, *,
+              initial: MiniBERT | None = None, listener: Listener | None = None) -> Trainer:
+    """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
+    run, corpus = Path(out), Corpus(data)
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        hint = f"continue it with: mini-bert resume {run}" if (run / CONFIG).exists() else "choose another directory"
+        raise CheckpointError(f"{run} exists already; {hint}.")
+    if corpus.manifest.vocab_size > model.vocab_size:
+        raise ConfigError(f"{corpus.directory} has a vocabulary of {corpus.manifest.vocab_size} pieces; the model "
+                          f"takes {model.vocab_size}: set model.vocab_size={corpus.manifest.vocab_size}.")
+    training = training.resolved(model)
+    network = MiniBERT(model, seed=training.seed) if initial is None else initial
+    batches, heldout = _data(corpus, training)
+    require_writable(run)
+    run.mkdir(parents=True, exist_ok=True)
+    require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
+    trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
+                      listener=listener)
+    trainer.save()
+    description = {"model": model.to_dict(), "training": training.to_dict(),
+                   "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
+                            "vocab_digest": corpus.manifest.vocab_digest},
+                   "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
+                             "machine": platform.machine(), "parameters": network.get_parameter_count(),
+                             **baselines(corpus)}}
+    write_files(run, {CONFIG: _yaml(description)})
+    return trainer
+
+
+def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = None,
+               listener: Listener | None = None) -> Trainer:
+    """A trainer that continues the run in `out` from its newest whole checkpoint.
+
+    `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
+    change the result.
+    """
+    run = Path(out)
+    description = read_run(run)
+    corpus = Corpus(description["data"]["corpus"] if data is None else data)
+    if corpus.fingerprint() != description["data"]["fingerprint"]:
+        raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
+                          "prepare it as it was, or begin a new run.")
+    values = description["training"] | ({"threads": threads} if threads else {})
+    training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
+    for name in ("best", "final"):
+        restore_replaced(run / name)
+    checkpoint, damaged = newest_checkpoint(run / "checkpoints")
+    if checkpoint is None:
+        raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
+    network = MiniBERT.load(checkpoint)
+    batches, heldout = _data(corpus, training)
+    trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
+                      listener=listener)
+    trainer.state = State.from_json(read_state(checkpoint))
+    moments = read_moments(checkpoint, network.params.flat)
+    trainer.optimiser.m[...], trainer.optimiser.v[...] = moments["m"], moments["v"]
+    trainer.optimiser.t = trainer.state.optimiser_steps
+    Log(run).truncate(trainer.state.step)
+    for sentence in damaged:
+        trainer.listener.said(sentence)
+    return trainer
+
+
+def read_run(run: Path) -> dict[str, Any]:
+    """What config.yaml says."""
+    import yaml
+
+    try:
+        description = yaml.safe_load((run / CONFIG).read_text("utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{run} is not a run: it has no {CONFIG}.") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise CheckpointError(f"{run / CONFIG} cannot be read: {' '.join(str(error).split())[:200]}.") from None
+    parts = ("model", "training", "data")
+    if not isinstance(description, dict) or not all(isinstance(description.get(part), dict) for part in parts) \
+            or not {"corpus", "fingerprint"} <= description["data"].keys():
+        raise CheckpointError(f"{run / CONFIG} is not the config of a run.")
+    return description
+
+
+def _data(corpus: Corpus, training: TrainingConfig) -> tuple[Batches, list[MLMBatch]]:
+    batches = Batches(corpus, "train", max_seq_length=training.max_seq_length, batch_size=training.batch_size,
+                      mode=training.sequences, bucket=training.bucket, masking=training.masking(), seed=training.seed)
+    if not corpus.manifest.heldout_documents:
+        return batches, []
+    return batches, heldout_batches(corpus, training)
+
+
+def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 16) -> list[MLMBatch]:
+    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
+    batches = Batches(corpus, "heldout", max_seq_length=training.max_seq_length, batch_size=size,
+                      mode=training.sequences, seed=EVAL_SEED)
+    wanted = min(len(batches), -(-training.eval_sequences // size))
+    return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
+
+
+def baselines(corpus: Corpus) -> dict[str, float]:
+    """The loss of guessing evenly, and of guessing by frequency alone: what a model must beat."""
+    counts = corpus.piece_counts()
+    shares = counts[counts > 0] / counts.sum()
+    return {"uniform_loss": log(corpus.manifest.vocab_size),
+            "unigram_loss": float(-(shares * np.log(shares)).sum())}
+
+
+def _yaml(description: dict[str, Any]) -> bytes:
+    import yaml
+
+    return yaml.safe_dump(description, sort_keys=False).encode()

@@ -1,0 +1,274 @@
+"""The training loop.
+
+    batch -> loss and gradients -> norm, clipping -> AdamW -> log, evaluation, checkpoint
+
+A step depends on the parameters, the moments, the seed and its number, and on nothing else. A run that is
+stopped, or killed, and continued from a checkpoint therefore ends with the same parameters, bit for bit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
+
+from ..core.model import MiniBERT
+from ..errors import NumericalError
+from ..interrupts import held_interrupts
+from ..text.batches import MLMBatch
+from ..text.tokenizer import WordPieceTokenizer
+from .batch_gradients import BatchGradients, BatchLoss, Evaluation, evaluate_batches
+from .checkpoints import remove_older, write_checkpoint
+from .config import TrainingConfig
+from .log import Log
+from .optimiser import AdamW, Measures
+from .parts import parts_of, rate_factors
+from .process_memory import peak_resident_bytes, resident_bytes
+from .schedule import learning_rate
+from .workers import Workers, workers
+
+_SMOOTHING = 0.98
+_CALIBRATION = 4              # steps that are timed before a run with a budget
+
+
+@dataclass
+class State:
+    """Where a run stands. Everything that a resumed run needs beside the parameters and the moments."""
+
+    step: int = 0             # steps done
+    total_steps: int = 0
+    optimiser_steps: int = 0  # without those that were skipped
+    tokens: int = 0
+    seconds: float = 0.0      # of all sessions
+    smoothed_loss: float = 0.0
+    smoothing: float = 0.0    # weight of the smoothed loss so far
+    best_loss: float = float("inf")
+    best_step: int = 0
+    skipped: int = 0
+    bad_in_a_row: int = 0
+
+    def smooth(self, loss: float) -> None:
+        self.smoothed_loss = _SMOOTHING * self.smoothed_loss + (1 - _SMOOTHING) * loss
+        self.smoothing = _SMOOTHING * self.smoothing + (1 - _SMOOTHING)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "best_loss": self.best_loss if isfinite(self.best_loss) else None}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "State":
+        best = values.get("best_loss")
+        return cls(**{**values, "best_loss": float("inf") if best is None else best})
+
+
+class Batches(Protocol):
+    """Anything that gives the batch of a step."""
+
+    def __getitem__(self, step: int) -> MLMBatch: ...
+
+
+class Listener:
+    """Hears of a run as it goes; a display overrides what it shows."""
+
+    def began(self, trainer: "Trainer") -> None:
+        """Before the first step."""
+
+    def stepped(self, state: State, loss: float) -> None:
+        """After each step."""
+
+    def logged(self, record: dict[str, Any]) -> None:
+        """A line for the log."""
+
+    def said(self, message: str) -> None:
+        """A sentence for a person."""
+
+
+class _Interval:
+    """What has happened since the last line of the log."""
+
+    def __init__(self) -> None:
+        self.loss, self.masked, self.tokens, self.seconds = 0.0, 0, 0, 0.0
+        self.loading = 0.0
+
+
+class _StepResult(NamedTuple):
+    loss: BatchLoss
+    grad_norm: float
+    measures: Measures | None
+
+
+class Trainer:
+    """Trains a model on batches; with a `run` directory it logs and keeps checkpoints there."""
+
+    def __init__(self, model: MiniBERT, batches: Batches, config: TrainingConfig | None = None, *,
+                 heldout: Sequence[MLMBatch] = (), run: Path | None = None,
+                 tokenizer: WordPieceTokenizer | None = None, listener: Listener | None = None):
+        self.model, self.batches, self.heldout = model, batches, list(heldout)
+        self.config = config = (TrainingConfig() if config is None else config).resolved(model.config)
+        self.run, self.tokenizer = run, tokenizer
+        self.listener = Listener() if listener is None else listener
+        self.optimiser = AdamW(model.params, config.learning_rate, beta1=config.beta1, beta2=config.beta2,
+                               epsilon=config.epsilon, weight_decay=config.weight_decay, parts=parts_of(model),
+                               factors=rate_factors(model, config.layer_decay, config.freeze))
+        self.state = State(total_steps=config.steps)
+        self._log = Log(run) if run is not None else None
+        self._interval = _Interval()
+        self.interrupted = False
+
+    # ---------------------------------------------------------------- the loop
+
+    def train(self) -> State:
+        """Train to the end of the schedule, or until SIGINT or SIGTERM, which lets the step finish and saves."""
+        config, state = self.config, self.state
+        was_training, self.model.training = self.model.training, True
+        try:
+            with held_interrupts() as interrupts, workers(config.threads) as team:
+                gradients = BatchGradients(self.model, team, config.micro_batch_size, config.gradient_checkpointing)
+                if config.budget and state.step == 0:
+                    self._plan_first(gradients)
+                self.listener.began(self)
+                while state.step < state.total_steps and interrupts.noted is None:
+                    self._advance(gradients, team)
+                if interrupts.noted is not None:
+                    self.interrupted = True
+                    interrupts.answered()
+                    self.save()
+        finally:
+            self.model.training = was_training
+        return state
+
+    def _advance(self, gradients: BatchGradients, team: Workers) -> None:
+        """One step, and what is due behind it."""
+        state, config, begin = self.state, self.config, perf_counter()
+        last = state.step + 1 == state.total_steps
+        logs = last or (state.step + 1) % config.log_every == 0
+        result = self._step(gradients, team, logs)
+        state.seconds += perf_counter() - begin
+        self._interval.seconds += perf_counter() - begin
+        evaluates = bool(self.heldout) and (last or (config.eval_every > 0 and state.step % config.eval_every == 0))
+        if logs or evaluates:
+            begin = perf_counter()
+            evaluation = evaluate_batches(self.model, self.heldout, team) if evaluates else None
+            state.seconds += perf_counter() - begin
+            self._report(result, evaluation)
+        self.listener.stepped(state, result.loss.mean)
+        if config.budget and logs and not last:
+            self._plan_again()
+        if last or state.step % config.checkpoint_every == 0:
+            self.save(final=last)
+
+    def _step(self, gradients: BatchGradients, team: Workers, measure: bool) -> _StepResult:
+        """Loss, gradients and the optimiser's step, unless something is not finite: then nothing moves."""
+        state, config = self.state, self.config
+        begin = perf_counter()
+        batch = self.batches[state.step]
+        self._interval.loading += perf_counter() - begin
+        try:
+            loss = gradients.compute(batch, config.seed, state.step)
+            norm = self.optimiser.grad_norm(gradients.gradients, team) / max(loss.masked, 1)
+        except NumericalError:
+            loss, norm = BatchLoss(float("nan"), 1), float("nan")
+        measures = None
+        if isfinite(loss.total) and isfinite(norm) and loss.masked:
+            clip = min(1.0, config.max_grad_norm / norm) if config.max_grad_norm and norm else 1.0
+            measures = self.optimiser.step(gradients.gradients, learning_rate=self.learning_rate(),
+                                           scale=clip / loss.masked, workers=team, measure=measure)
+            state.bad_in_a_row = 0
+            state.smooth(loss.mean)
+            self._interval.loss += loss.total
+            self._interval.masked += loss.masked
+        else:
+            state.skipped += 1
+            state.bad_in_a_row += 1
+        tokens = int(batch.attention_mask.sum())
+        state.step += 1
+        state.tokens += tokens
+        self._interval.tokens += tokens
+        if state.bad_in_a_row >= config.max_bad_steps:
+            self._give_up()
+        return _StepResult(loss, norm, measures)
+
+    def _give_up(self) -> None:
+        kept = f" The last good checkpoint is in {self.run / 'checkpoints'}." if self.run is not None else ""
+        raise NumericalError(
+            f"{self.state.bad_in_a_row} steps in a row had no finite loss or gradient, the last one step "
+            f"{self.state.step}, so the run has stopped.{kept} Try a lower learning rate (it was "
+            f"{self.config.learning_rate:g}), a longer warm-up (it was {self.config.warmup_steps} steps) or a lower "
+            "max_grad_norm.")
+
+    def learning_rate(self) -> float:
+        """Of the step to come."""
+        config, total = self.config, self.state.total_steps
+        warmup = min(config.warmup_steps, total // 10) if config.budget else config.warmup_steps
+        return learning_rate(self.state.step, total, peak=config.learning_rate, schedule=config.schedule,
+                             warmup=warmup, final_share=config.final_rate, decay_share=config.decay_share)
+
+    # ---------------------------------------------------------------- a budget of time
+
+    def _plan_first(self, gradients: BatchGradients) -> None:
+        """Time a few steps that change nothing, and fit the schedule to what the budget allows."""
+        for warm in (True, False):
+            begin = perf_counter()
+            for step in range(_CALIBRATION):
+                gradients.compute(self.batches[step], self.config.seed, step)
+            seconds = perf_counter() - begin
+            self.state.seconds += seconds
+            if not warm:
+                self._fit(seconds / _CALIBRATION * 1.15)          # the optimiser, evaluations and checkpoints
+
+    def _plan_again(self) -> None:
+        self._fit(self.state.seconds / self.state.step)
+
+    def _fit(self, seconds_per_step: float) -> None:
+        left = (self.config.budget_seconds() or 0.0) - self.state.seconds
+        self.state.total_steps = self.state.step + max(1, int(left / seconds_per_step))
+
+    # ---------------------------------------------------------------- records
+
+    def _report(self, result: _StepResult, evaluation: Evaluation | None) -> None:
+        state, interval = self.state, self._interval
+        record: dict[str, Any] = {
+            "step": state.step,
+            "loss": interval.loss / interval.masked if interval.masked else None,
+            "smoothed_loss": state.smoothed_loss / state.smoothing if state.smoothing else None,
+            "learning_rate": self.learning_rate_of_last_step(),
+            "grad_norm": result.grad_norm,
+            "tokens_per_second": interval.tokens / interval.seconds if interval.seconds else None,
+            "loading_share": interval.loading / interval.seconds if interval.seconds else None,
+            "tokens": state.tokens, "seconds": state.seconds, "total_steps": state.total_steps,
+            "skipped": state.skipped,
+            "rss_mb": resident_bytes() / 1e6, "peak_rss_mb": peak_resident_bytes() / 1e6}
+        if result.measures is not None:
+            record["layer_grad_norm"] = result.measures.grad_norm
+            record["update_ratio"] = result.measures.update_ratio
+        if evaluation is not None:
+            record |= {"eval_loss": evaluation.loss, "masked_accuracy": evaluation.accuracy}
+        if self._log is not None:
+            self._log.write(record)
+        self.listener.logged(record)
+        if evaluation is not None and evaluation.loss < state.best_loss:
+            state.best_loss, state.best_step = evaluation.loss, state.step
+            if self.run is not None:
+                write_checkpoint(self.run / "best", self.model, self.tokenizer, state.to_json())
+        self._interval = _Interval()
+
+    def learning_rate_of_last_step(self) -> float:
+        self.state.step -= 1
+        try:
+            return self.learning_rate()
+        finally:
+            self.state.step += 1
+
+    def save(self, final: bool = False) -> None:
+        """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go."""
+        if self.run is None:
+            return
+        if self._log is not None:
+            self._log.sync()
+        self.state.optimiser_steps = self.optimiser.t
+        folder = self.run / "checkpoints"
+        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, self.state.to_json(),
+                         {"m": self.optimiser.m, "v": self.optimiser.v})
+        remove_older(folder, self.config.keep_checkpoints)
+        if final:
+            write_checkpoint(self.run / "final", self.model, self.tokenizer, self.state.to_json())

@@ -7,6 +7,7 @@ import typer
 from .. import __version__
 from .config import config_command
 from .data import app as data_app
+from .experiments import find_lr_command, overfit_command
 from .gradcheck import gradcheck_command
 from .presets import presets_command
 from .pretrain import pretrain_command, resume_command
@@ -21,6 +22,8 @@ app.command("config")(config_command)
 app.command("presets")(presets_command)
 app.command("pretrain")(pretrain_command)
 app.command("resume")(resume_command)
+app.command("find-lr")(find_lr_command)
+app.command("overfit")(overfit_command)
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")
 

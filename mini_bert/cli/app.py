@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .bench import app as bench_app
+from .bench import memory_command
 from .config import config_command
 from .data import app as data_app
 from .experiments import find_lr_command, overfit_command
@@ -24,6 +26,8 @@ app.command("pretrain")(pretrain_command)
 app.command("resume")(resume_command)
 app.command("find-lr")(find_lr_command)
 app.command("overfit")(overfit_command)
+app.command("memory")(memory_command)
+app.add_typer(bench_app, name="bench")
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(data_app, name="data")
 

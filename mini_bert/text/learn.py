@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import VocabularyError
-from .normalise import chunks, replacements
+from .normalise import replacements
 from .tokenizer import MAX_WORD_LENGTH
 from .vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
@@ -38,7 +38,7 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: boo
         raw.clear()
 
     for text in texts:
-        raw.update(chunks(text))
+        raw.update(table.chunks(text))
         if len(raw) > _CHUNKS_IN_MEMORY:
             settle()
     settle()

@@ -62,20 +62,13 @@ def _work(documents: list[list[str]]) -> _Result:
 
 
 def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Result:
-    ids: list[int] = []
-    lengths: list[int] = []
-    per_document: list[int] = []
-    for document in documents:
-        before = len(lengths)
-        for paragraph in document:
-            for sentence in sentences(paragraph):
-                found = tokenizer.ids(sentence)
-                if found:
-                    ids += found
-                    lengths.append(len(found))
-        per_document.append(len(lengths) - before)
-    tokens = np.array(ids, token_dtype(len(tokenizer)))
-    return _Result(tokens.tobytes(), np.array(lengths, np.uint32), per_document, ids.count(tokenizer.vocabulary.unk))
+    texts = [[sentence for paragraph in document for sentence in sentences(paragraph)] for document in documents]
+    ids, lengths = tokenizer.ids_array(chain.from_iterable(texts))
+    ends = np.cumsum([len(document) for document in texts])
+    with_tokens = np.concatenate([[0], np.cumsum(lengths > 0)])          # sentences with tokens before each
+    per_document = np.diff(with_tokens[ends], prepend=0).tolist()
+    return _Result(ids.astype(token_dtype(len(tokenizer))).tobytes(), lengths[lengths > 0], per_document,
+                   int((ids == tokenizer.vocabulary.unk).sum()))
 
 
 def token_dtype(vocab_size: int) -> str:

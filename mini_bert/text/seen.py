@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-_IN_MEMORY = 1 << 19          # fingerprints in the Python set: about 40 MB
+_IN_MEMORY = 1 << 18          # fingerprints in the Python set: about 20 MB
 
 
 class Seen:

@@ -10,6 +10,7 @@ are kept: most chunks of a text are then one look-up.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from os import PathLike
@@ -21,58 +22,76 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..files import write_files
-from .normalise import chunks, replacements
+from .normalise import replacements
 from .readable import readable
 from .tokenizer_files import Settings, from_files, to_files
 from .vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
 MAX_WORD_LENGTH = 100         # characters; BERT takes longer words for [UNK]
-_REMEMBERED = 1 << 17         # chunks, and words, that are kept with their ids
+_REMEMBERED = 5 << 15         # chunks of each generation that are kept with their ids: about 20 MB
+_ID = np.dtype(np.uint32)
 
 
-class WordPieces(dict[str, tuple[int, ...]]):
-    """chunk -> ids, worked out when first asked for."""
+class WordPieces(dict[str, bytes]):
+    """chunk -> ids, worked out when first asked for.
+
+    Ids are kept as the bytes of an array, so that those of a text are one `b"".join` and one array. When there
+    are too many they become the older generation, and those of it that are asked for again come back.
+    """
 
     def __init__(self, vocabulary: Vocabulary, lowercase: bool, strip_accents: bool):
         super().__init__()
         self.table = replacements(lowercase, strip_accents)
-        self.unk = vocabulary.unk
-        self.beginnings = {piece: i for piece, i in vocabulary.ids.items() if not piece.startswith(CONTINUATION)}
-        self.continuations = {piece.removeprefix(CONTINUATION): i for piece, i in vocabulary.ids.items()
+        self.unk = _as_bytes(vocabulary.unk)
+        self.beginnings = {piece: _as_bytes(i) for piece, i in vocabulary.ids.items()
+                           if not piece.startswith(CONTINUATION)}
+        self.continuations = {piece.removeprefix(CONTINUATION): _as_bytes(i) for piece, i in vocabulary.ids.items()
                               if piece.startswith(CONTINUATION)}
-        self.longest = max(map(len, vocabulary.pieces))
-        self.words: dict[str, list[int]] = {}
+        self.begin_reach, self.continue_reach = _reach(self.beginnings), _reach(self.continuations)
+        self.older: dict[str, bytes] = {}
 
-    def __missing__(self, chunk: str) -> tuple[int, ...]:
-        ids: list[int] = []
-        for word in self.table.words(chunk):
-            pieces = self.words.get(word)
-            if pieces is None:
-                if len(self.words) >= _REMEMBERED:
-                    self.words.clear()
-                self.words[word] = pieces = self.cut(word)
-            ids += pieces
+    def __missing__(self, chunk: str) -> bytes:
+        ids = self.older.get(chunk)
+        if ids is None:
+            words = self.table.words(chunk)
+            # a chunk that is not a word yet has words that are, or will be, here as chunks
+            ids = self.cut(chunk) if words == [chunk] else \
+                b"".join([self[word] if word.isascii() else self.cut(word) for word in words])
         if len(self) >= _REMEMBERED:
+            self.older = dict(self)
             self.clear()
-        self[chunk] = result = tuple(ids)
-        return result
+        self[chunk] = ids
+        return ids
 
-    def cut(self, word: str) -> list[int]:
-        """The ids of one normalised word: the longest pieces, from the left."""
+    def cut(self, word: str) -> bytes:
+        """The longest pieces, from the left."""
         if len(word) > MAX_WORD_LENGTH:
-            return [self.unk]
-        ids: list[int] = []
-        start, pieces = 0, self.beginnings
+            return self.unk
+        ids = b""
+        start, pieces, reach = 0, self.beginnings, self.begin_reach
         while start < len(word):
-            for end in range(min(len(word), start + self.longest), start, -1):
+            for end in range(min(len(word), start + reach.get(word[start], 0)), start, -1):
                 found = pieces.get(word[start:end])
                 if found is not None:
                     break
             else:
-                return [self.unk]
-            ids.append(found)
-            start, pieces = end, self.continuations
+                return self.unk
+            ids += found
+            start, pieces, reach = end, self.continuations, self.continue_reach
         return ids
+
+
+def _as_bytes(number: int) -> bytes:
+    return number.to_bytes(_ID.itemsize, sys.byteorder)
+
+
+def _reach(pieces: Iterable[str]) -> dict[str, int]:
+    """The length of the longest piece that begins with each character."""
+    reach: dict[str, int] = {}
+    for piece in pieces:
+        if piece:
+            reach[piece[0]] = max(reach.get(piece[0], 0), len(piece))
+    return reach
 
 
 class Encoding(NamedTuple):
@@ -139,7 +158,17 @@ class WordPieceTokenizer:
         return self._plain(text)
 
     def _plain(self, text: str) -> list[int]:
-        return list(chain.from_iterable(map(self._pieces.__getitem__, chunks(text))))
+        ids: list[int] = np.frombuffer(self._bytes(text), _ID).tolist()
+        return ids
+
+    def _bytes(self, text: str) -> bytes:
+        return b"".join(map(self._pieces.__getitem__, self._pieces.table.chunks(text)))
+
+    def ids_array(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """The ids of many texts in one array, and how many each text has: the quickest way for a whole corpus."""
+        parts = [self._bytes(text) if "[" not in text else np.array(self.ids(text), _ID).tobytes() for text in texts]
+        lengths = np.array([len(part) // _ID.itemsize for part in parts], np.uint32)
+        return np.frombuffer(b"".join(parts), _ID), lengths
 
     def encode(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> list[int]:
         """[CLS] text [SEP] as ids, cut to `max_length` ids if that is given."""
@@ -210,8 +239,8 @@ class WordPieceTokenizer:
             else:
                 for letters, places in self._words(part, start):
                     done = 0
-                    for i in self._pieces.cut(letters):
-                        length = len(letters) if i == self._pieces.unk else \
+                    for i in np.frombuffer(self._pieces.cut(letters), _ID).tolist():
+                        length = len(letters) if i == self.vocabulary.unk else \
                             len(self.vocabulary[i]) - (len(CONTINUATION) if done else 0)
                         yield i, (places[done], places[done + length - 1] + 1), number
                         done += length

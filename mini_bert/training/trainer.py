@@ -6,7 +6,7 @@ A step depends on the parameters, the moments, the seed and its number, and on n
 stopped, or killed, and continued from a checkpoint therefore ends with the same parameters, bit for bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -136,6 +136,15 @@ class Trainer:
         finally:
             self.model.training = was_training
         return state
+
+    def steps(self) -> Iterator[float]:
+        """The loss of one step after another, without log, evaluation and checkpoints: for measuring."""
+        self.model.set_training(True)
+        with workers(self.config.threads) as team:
+            gradients = BatchGradients(self.model, team, self.config.micro_batch_size,
+                                       self.config.gradient_checkpointing)
+            while self.state.step < self.state.total_steps:
+                yield self._step(gradients, team, measure=False).loss.mean
 
     def _advance(self, gradients: BatchGradients, team: Workers) -> None:
         """One step, and what is due behind it."""

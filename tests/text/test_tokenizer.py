@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mini_bert import InputError, VocabularyError
 from mini_bert.text import tokenizer as module
-from mini_bert.text.normalise import chunks, replacements
+from mini_bert.text.normalise import replacements
 from mini_bert.text.tokenizer import WordPieceTokenizer
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -121,7 +121,7 @@ def test_any_text_gives_valid_ids_the_same_by_both_ways(text):
 @given(st.text())
 def test_chunks_lose_nothing_that_normalising_keeps(text):
     table = replacements(True, True)
-    assert [word for chunk in chunks(text) for word in table.words(chunk)] == table.words(text)
+    assert [word for chunk in table.chunks(text) for word in table.words(chunk)] == table.words(text)
 
 
 def test_what_is_remembered_never_changes_an_answer(uncased, monkeypatch):

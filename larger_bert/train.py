@@ -1,0 +1,38 @@
+"""Training a Larger-BERT in a few lines."""
+
+from os import PathLike
+from pathlib import Path
+
+from mini_bert import MiniBERT, ModelFactory, WordPieceTokenizer
+from mini_bert.text.batches import Batches
+from mini_bert.training.config import TrainingConfig, load_run_config
+from mini_bert.training.trainer import Listener, State, Trainer
+
+__all__ = ["LargerBERTTrainer"]
+
+
+class LargerBERTTrainer:
+    """Trains a model on batches such as those of MLMDataGenerator.
+
+    For runs of hours, with a corpus, checkpoints and resuming, see `mini-bert pretrain --config larger`.
+    """
+
+    def __init__(self, model: MiniBERT, config: TrainingConfig | None = None, *, listener: Listener | None = None):
+        self.model, self.listener = model, listener
+        self.config = load_run_config("larger")[1] if config is None else config
+
+    def load_tokenizer(self, path: str | PathLike[str] | None = None) -> WordPieceTokenizer:
+        """The tokenizer at `path`; without one, it is learned from the documentation installed with Python."""
+        return ModelFactory.create_tokenizer(self.model.config.vocab_size, path)
+
+    def train(self, data_generator: Batches, num_steps: int = 1000, *,
+              checkpoint_dir: str | PathLike[str] | None = None) -> State:
+        """Train for `num_steps` batches. With `checkpoint_dir`, log and checkpoints are kept there."""
+        values = {**self.config.to_dict(), "steps": num_steps, "batch_size": data_generator.batch_size,
+                  "warmup_steps": min(self.config.warmup_steps, num_steps // 10)}
+        run = None if checkpoint_dir is None else Path(checkpoint_dir)
+        if run is not None:
+            run.mkdir(parents=True, exist_ok=True)
+        trainer = Trainer(self.model, data_generator, TrainingConfig.from_dict(values), run=run,
+                          listener=self.listener)
+        return trainer.train()

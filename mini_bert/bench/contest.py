@@ -1,0 +1,106 @@
+"""Contestants take turns at the same step, each in a process of its own.
+
+Machines are noisy: what one measures now and another in a minute cannot be compared. So a few steps of one
+are followed by a few of the next, round after round, and medians and minima of all are taken. A contestant's
+libraries and threads are its own, and it sleeps while others run.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from time import sleep
+from typing import Any
+
+from ..errors import MiniBertError
+
+CONTESTANTS = ("mini-bert", "floor", "torch", "torch.compile", "transformers")
+_WARM_UP, _ROUND = 3, 5       # steps
+
+
+class BenchError(MiniBertError):
+    """A contestant could not run."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training step: forward, backward, clipping and AdamW on `batch_size` sequences of `length` tokens."""
+
+    config: str = "mini"
+    batch_size: int = 32
+    length: int = 64
+    micro_batch_size: int = 0
+    threads: int = 2
+    recompute: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of one contestant: seconds of each step, and the most memory that its process had."""
+
+    seconds: list[float]
+    peak_bytes: int
+    loss: float
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def minimum(self) -> float:
+        return min(self.seconds)
+
+
+class _Contestant:
+    def __init__(self, name: str, task: Task):
+        self.name = name
+        self._process = subprocess.Popen([sys.executable, "-m", "mini_bert.bench.contestant", name,
+                                          json.dumps(asdict(task))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         text=True, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"})
+        self.seconds: list[float] = []
+        self.last: dict[str, Any] = {}
+
+    def run(self, steps: int, keep: bool) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(f"{steps}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise BenchError(f"The contestant {self.name} has ended; see its messages above.")
+        self.last = json.loads(answer)
+        if "error" in self.last:
+            raise BenchError(f"{self.name}: {self.last['error']}")
+        self.seconds += self.last["seconds"] if keep else []
+
+    def close(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+
+def compete(names: Sequence[str], task: Task, steps: int = 30,
+            progress: Callable[[int, int], None] | None = None) -> dict[str, Timing]:
+    """At least `steps` steps of each, in turns."""
+    contestants = [_Contestant(name, task) for name in names]
+    try:
+        for contestant in contestants:
+            contestant.run(_WARM_UP, keep=False)
+        rounds = -(-steps // _ROUND)
+        for number in range(rounds):
+            for contestant in contestants:
+                sleep(0.05)   # let the threads of the one before fall asleep
+                contestant.run(_ROUND, keep=True)
+            if progress is not None:
+                progress(number + 1, rounds)
+        return {c.name: Timing(c.seconds, c.last["peak_bytes"], c.last["loss"]) for c in contestants}
+    finally:
+        for contestant in contestants:
+            contestant.close()

@@ -1,0 +1,101 @@
+"""One contestant's process: reads a number of steps, takes them, answers with their times; until end of input."""
+
+import json
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..configs import load_config
+from ..core.config import ModelConfig
+from ..randomness import generator
+from ..text.batches import MLMBatch
+from ..text.masking import mask_tokens
+from ..training.process_memory import peak_resident_bytes
+from .contest import Task
+
+Step = Callable[[], float]            # takes one step, returns the loss
+
+
+def make_batch(config: ModelConfig, task: Task) -> MLMBatch:
+    """Random words, 15 % of them masked; the same for every contestant."""
+    rng = generator(task.seed, "bench")
+    ids = rng.integers(5, config.vocab_size, (task.batch_size, task.length))
+    ids[:, 0], ids[:, -1] = 2, 3
+    masked, targets, positions = mask_tokens(ids, config.vocab_size, 4, 0.15, rng)
+    return MLMBatch(masked, targets, positions, np.ones(ids.shape, bool))
+
+
+def mini_bert_step(config: ModelConfig, task: Task) -> Step:
+    from ..core.model import MiniBERT
+    from ..training.config import TrainingConfig
+    from ..training.trainer import Trainer
+
+    batch = make_batch(config, task)
+
+    class Same:
+        def __getitem__(self, step: int) -> MLMBatch:
+            return batch
+
+    settings = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
+                              threads=task.threads, gradient_checkpointing=task.recompute, warmup_steps=0,
+                              steps=10**6)
+    stepper = Trainer(MiniBERT(config), Same(), settings).steps()
+    return lambda: next(stepper)
+
+
+def floor_step(config: ModelConfig, task: Task) -> Step:
+    from .floor import products
+
+    return products(config, task, make_batch(config, task))
+
+
+def torch_step(config: ModelConfig, task: Task) -> Step:
+    from .torch_peer import peer_step
+
+    return peer_step(config, task, make_batch(config, task), compiled=False)
+
+
+def compiled_step(config: ModelConfig, task: Task) -> Step:
+    from .torch_peer import peer_step
+
+    return peer_step(config, task, make_batch(config, task), compiled=True)
+
+
+def transformers_step(config: ModelConfig, task: Task) -> Step:
+    from .torch_peer import transformers_step
+
+    return transformers_step(config, task, make_batch(config, task))
+
+
+MAKERS: dict[str, Callable[[ModelConfig, Task], Step]] = {
+    "mini-bert": mini_bert_step, "floor": floor_step, "torch": torch_step, "torch.compile": compiled_step,
+    "transformers": transformers_step}
+
+
+def main() -> None:
+    name, task = sys.argv[1], Task(**json.loads(sys.argv[2]))
+    answers, sys.stdout = sys.stdout, sys.stderr          # what libraries print is no answer
+
+    def answer(content: dict[str, Any]) -> None:
+        answers.write(json.dumps(content) + "\n")
+        answers.flush()
+
+    try:
+        step = MAKERS[name](load_config(task.config), task)
+    except ImportError as error:
+        answer({"error": f"{error.name} is not installed here; pip install {error.name}."})
+        return
+    for line in sys.stdin:
+        seconds, loss = [], 0.0
+        for _ in range(int(line)):
+            begin = perf_counter()
+            loss = step()
+            seconds.append(perf_counter() - begin)
+        answer({"seconds": seconds, "loss": loss, "peak_bytes": peak_resident_bytes()})
+
+
+if __name__ == "__main__":
+    main()

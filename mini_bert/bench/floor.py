@@ -1,0 +1,51 @@
+"""The floor of a step: its large matrix products and nothing else, on the same threads.
+
+For each linear map on N rows there are three: x W, dy W^T and x^T dy. A step cannot be faster than these;
+the share of the floor in a step says how little the rest costs.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.config import ModelConfig
+from ..text.batches import MLMBatch
+from ..training.workers import workers
+from .contest import Task
+
+
+def shapes(config: ModelConfig, rows: int, masked: int) -> list[tuple[int, int, int]]:
+    """(rows, in, out) of each linear map of an MLM step: in the last layer, Q and what follows see masked rows."""
+    H, I, V = config.hidden_size, config.intermediate_size, config.vocab_size
+    whole = [(rows, H, H)] * 4 + [(rows, H, I), (rows, I, H)]
+    last = [(rows, H, H)] * 2 + [(masked, H, H)] * 2 + [(masked, H, I), (masked, I, H)]
+    return whole * (config.num_layers - 1) + last + [(masked, H, V)]
+
+
+def products(config: ModelConfig, task: Task, batch: MLMBatch) -> Callable[[], float]:
+    """A function that computes all of them, each thread its share of the batch."""
+    team = ExitStack().enter_context(workers(task.threads))
+    size = task.micro_batch_size or -(-task.batch_size // task.threads)
+    parts = [slice(start, start + size) for start in range(0, task.batch_size, size)]
+    rng = np.random.default_rng(0)
+    work = []
+    for part in parts:
+        count = len(batch.input_ids[part]) * task.length
+        masked = int(batch.mask_positions[part].sum())
+        work.append([[rng.standard_normal(shape, np.float32)
+                      for shape in ((n, i), (i, o), (n, o), (n, o), (n, i), (i, o))]
+                     for n, i, o in shapes(config, count, masked)])
+
+    def one(maps: list[list[npt.NDArray[np.float32]]]) -> None:
+        for x, W, dy, y, dx, dW in maps:
+            np.matmul(x, W, out=y)
+            np.matmul(dy, W.T, out=dx)
+            np.matmul(x.T, dy, out=dW)
+
+    def step() -> float:
+        team.map(one, work)
+        return 0.0
+
+    return step

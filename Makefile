@@ -6,7 +6,7 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test check parity bench-text clean
+.PHONY: help quickstart test check parity bench-text bench-train bench-scaling clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -30,6 +30,14 @@ parity: $(PARITY)/.installed        ## compare live with PyTorch and transformer
 
 bench-text: $(PARITY)/.installed    ## measure the tokenizer and vocabulary learning against `tokenizers`
 	$(PARITY)/bin/python benchmarks/text.py --learn
+
+bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and transformers
+	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --against all
+	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 8 --against torch
+	$(PARITY)/bin/mini-bert bench train --config larger --batch-size 8 --against torch
+
+bench-scaling: $(VENV)/.installed   ## how time and memory grow with each size
+	$(VENV)/bin/python benchmarks/scaling.py
 
 clean:               ## remove the environments and caches
 	rm -rf $(VENV) $(PARITY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

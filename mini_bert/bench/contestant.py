@@ -42,14 +42,15 @@ def mini_bert_step(config: ModelConfig, task: Task) -> Step:
     settings = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
                               threads=task.threads, gradient_checkpointing=task.recompute, warmup_steps=0,
                               steps=10**6)
-    stepper = Trainer(MiniBERT(config), Same(), settings).steps()
-    return lambda: next(stepper)
+    steps = Trainer(MiniBERT(config), Same(), settings).steps()
+    return lambda: next(steps)
 
 
 def floor_step(config: ModelConfig, task: Task) -> Step:
     from .floor import products
 
-    return products(config, task, make_batch(config, task))
+    steps = products(config, task, make_batch(config, task))
+    return lambda: next(steps)
 
 
 def torch_step(config: ModelConfig, task: Task) -> Step:

@@ -4,14 +4,14 @@ For each linear map on N rows there are three: x W, dy W^T and x^T dy. A step ca
 the share of the floor in a step says how little the rest costs.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.config import ModelConfig
 from ..text.batches import MLMBatch
+from ..training.config import TrainingConfig
 from ..training.workers import workers
 from .contest import Task
 
@@ -24,10 +24,10 @@ def shapes(config: ModelConfig, rows: int, masked: int) -> list[tuple[int, int, 
     return whole * (config.num_layers - 1) + last + [(masked, H, V)]
 
 
-def products(config: ModelConfig, task: Task, batch: MLMBatch) -> Callable[[], float]:
-    """A function that computes all of them, each thread its share of the batch."""
-    team = ExitStack().enter_context(workers(task.threads))
-    size = task.micro_batch_size or -(-task.batch_size // task.threads)
+def products(config: ModelConfig, task: Task, batch: MLMBatch) -> Iterator[float]:
+    """Computes all of them, each thread its share of the batch, again and again."""
+    size = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
+                          threads=task.threads).resolved(config).micro_batch_size
     parts = [slice(start, start + size) for start in range(0, task.batch_size, size)]
     rng = np.random.default_rng(0)
     work = []
@@ -44,8 +44,7 @@ def products(config: ModelConfig, task: Task, batch: MLMBatch) -> Callable[[], f
             np.matmul(dy, W.T, out=dx)
             np.matmul(x.T, dy, out=dW)
 
-    def step() -> float:
-        team.map(one, work)
-        return 0.0
-
-    return step
+    with workers(task.threads) as team:
+        while True:
+            team.map(one, work)
+            yield 0.0

@@ -65,24 +65,17 @@ def peer_step(config: ModelConfig, task: Task, batch: MLMBatch, compiled: bool) 
     model = Peer(config).train()
     optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.01, fused=True)
     loss_of = torch.compile(model) if compiled else model
-    size = task.micro_batch_size or task.batch_size
-    parts = []
-    for start in range(0, task.batch_size, size):
-        chosen = batch.mask_positions[start : start + size].reshape(-1)
-        parts.append((torch.from_numpy(batch.input_ids[start : start + size]),
-                      torch.from_numpy(chosen.nonzero()[0]),
-                      torch.from_numpy(batch.target_ids[start : start + size].reshape(-1)[chosen])))
+    chosen = batch.mask_positions.reshape(-1)
+    ids, rows = torch.from_numpy(batch.input_ids), torch.from_numpy(chosen.nonzero()[0])
+    targets = torch.from_numpy(batch.target_ids.reshape(-1)[chosen])
 
-    def step() -> float:
-        total = 0.0
-        for ids, rows, targets in parts:
-            loss = loss_of(ids, rows, targets) / len(parts)
-            loss.backward()
-            total += loss.item()
+    def step() -> float:                              # the whole batch at once, which suits PyTorch best
+        loss = loss_of(ids, rows, targets)
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        return total
+        return float(loss.item())
 
     return step
 

@@ -10,9 +10,9 @@ from .params import Gradients, Parameters, ParamSpec
 
 
 class Activation(NamedTuple):
-    """An element-wise operation and its backward."""
+    """An element-wise operation and its backward. The forward may put its result into `out`, or leave it."""
 
-    forward: Callable[[Array], tuple[Array, Any]]
+    forward: Callable[[Array, Array | None], tuple[Array, Any]]
     backward: Callable[[Array, Any], Array]
 
 
@@ -30,7 +30,7 @@ class FeedForward:
     def forward(self, params: Parameters, x: Array) -> tuple[Array, dict[str, Any]]:
         """x (N, H) -> y (N, H)."""
         hidden, expand = self.expand.forward(params, x)                          # (N, I)
-        activated, activation = self.activation.forward(hidden)
+        activated, activation = self.activation.forward(hidden, hidden)
         y, contract = self.contract.forward(params, activated)                   # (N, H)
         return y, {"ffn_activation": activated, "_ops": (expand, activation, contract)}
 

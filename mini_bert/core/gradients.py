@@ -79,9 +79,13 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
     logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected,
                                   dropout_key=dropout_key, recompute=recompute)
-    loss, loss_cache = cross_entropy_forward(logits, targets[selected])
-    model.backward(cross_entropy_backward(1.0, loss_cache), cache, grads)
-    return loss, len(logits)
+    count = len(logits)
+    loss, loss_cache = cross_entropy_forward(logits, targets[selected], overwrite=True)
+    del logits                                    # from here on nobody else may hold what the backward forgets
+    dlogits = [cross_entropy_backward(1.0, loss_cache, overwrite=True)]
+    del loss_cache
+    model.backward(dlogits.pop(), cache, grads, forget=True)
+    return loss, count
 
 
 def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[Array, IntArray, BoolArray]:

@@ -72,7 +72,7 @@ class BertHead:
     def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]:
         """h (M, H) -> logits (M, V)."""
         hidden, transform = self.transform.forward(params, h)
-        activated, activation = self.activation.forward(hidden)
+        activated, activation = self.activation.forward(hidden, hidden)
         normed, ln = self.ln.forward(params, activated)
         logits, decode = self.decode.forward(params, normed)         # (M, V)
         return logits, (transform, activation, ln, decode)

@@ -83,15 +83,19 @@ class MiniBERT:
         self._require_finite(x, "hidden states")
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
-    def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients) -> None:
-        """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`."""
+    def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False) -> None:
+        """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`.
+
+        With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there.
+        """
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.parts.final_ln is not None:
             dx = self.parts.final_ln.backward(dx, cache.final_ln, grads)
         everything = Selection(cache.select.B, cache.select.T)
-        for layer, remembered in zip(reversed(self.parts.layers), reversed(cache.layers), strict=True):
-            select = cache.select if remembered is cache.layers[-1] else everything
-            dx = layer.backward(dx, recomputed(remembered), grads, select)
+        for i in reversed(range(len(self.parts.layers))):
+            select = cache.select if i == len(self.parts.layers) - 1 else everything
+            remembered = cache.layers.pop() if forget else cache.layers[i]
+            dx = self.parts.layers[i].backward(dx, recomputed(remembered), grads, select)
         self.parts.embed.backward(dx, cache.embeddings, grads)
 
     # ---------------------------------------------------------------- word scores
@@ -107,13 +111,17 @@ class MiniBERT:
         self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
-    def backward(self, dlogits: Array, cache: Cache, grads: Gradients) -> None:
+    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         dhidden = self.parts.head.backward(flat, cache.head, grads)
-        self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads)
+        if forget:
+            cache.head = None
+            cache.top.clear()
+            del flat, dlogits                     # the largest arrays of all
+        self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget)
 
     # ---------------------------------------------------------------- sequence summaries
 

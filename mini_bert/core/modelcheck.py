@@ -134,9 +134,9 @@ def _smallest_activation_input(model: MiniBERT, run: Callable[[], object]) -> fl
               if hasattr(part, "activation")]
     activation: Activation = owners[0].activation
 
-    def forward(x: Array) -> tuple[Array, Any]:
+    def forward(x: Array, out: Array | None) -> tuple[Array, Any]:
         smallest.append(float(np.abs(x).min()))
-        return activation.forward(x)
+        return activation.forward(x, out)
 
     try:
         for owner in owners:

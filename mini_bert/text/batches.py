@@ -228,6 +228,7 @@ class Batches:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
         rows = self.sequences.fill(numbers, epoch, self.seed)
+        self.sequences.corpus.release()
         masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
                                          sequences=numbers, step=step)
         return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)

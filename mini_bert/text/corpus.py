@@ -11,6 +11,7 @@
 """
 
 import json
+import mmap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
@@ -64,6 +65,7 @@ class Corpus:
         self.directory = Path(directory)
         self.manifest = _read_manifest(self.directory)
         m = self.manifest
+        self._maps: list[mmap.mmap] = []
         self.tokens = self._map("tokens.bin", m.dtype, m.tokens)
         self.sentences = self._map("sentences.bin", "uint64", m.sentences + 1)
         self.documents = self._map("documents.bin", "uint64", m.documents + 1)
@@ -76,7 +78,18 @@ class Corpus:
         if not path.exists() or path.stat().st_size != expected:
             actual = path.stat().st_size if path.exists() else "no"
             raise CorpusError(f"{path} has {actual} bytes; {MANIFEST} says {expected}. Prepare the corpus again.")
-        return np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
+        if not size:
+            return np.empty(0, dtype)
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._maps.append(mapped)
+        return np.frombuffer(mapped, dtype)
+
+    def release(self) -> None:
+        """Let go of what has been read, which otherwise counts as this process' memory; it can be read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self._maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
@@ -107,8 +120,9 @@ class Corpus:
     def piece_counts(self) -> npt.NDArray[np.int64]:
         """How often each id occurs in the whole corpus."""
         counts = np.zeros(self.manifest.vocab_size, np.int64)
-        for start in range(0, self.manifest.tokens, 1 << 22):
-            found = np.bincount(self.tokens[start : start + (1 << 22)], minlength=len(counts))
+        for start in range(0, self.manifest.tokens, 1 << 20):
+            found = np.bincount(self.tokens[start : start + (1 << 20)], minlength=len(counts))
+            self.release()
             if len(found) > len(counts):
                 raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}; "
                                   f"the vocabulary has {len(counts)}. Prepare the corpus again.")

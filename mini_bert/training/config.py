@@ -15,6 +15,7 @@ from ..text.masking import Masking
 from .schedule import SCHEDULES
 from .workers import available_cores
 
+_MICRO_BATCH_TOKENS = 512     # larger ones are hardly faster, and take more memory
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -27,7 +28,7 @@ class TrainingConfig(Settings):
     budget: str = ""                      # a time such as 30m or 1h30m, in place of steps
     # what a step sees
     batch_size: int = 32                  # sequences
-    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: as suits the threads
+    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 512 tokens
     max_seq_length: int = 0               # 0: the model's
     sequences: str = "packed"             # packed, sentences or pairs
     bucket: bool = False                  # sequences of similar length together
@@ -93,8 +94,9 @@ class TrainingConfig(Settings):
             raise ConfigError(f"training.max_seq_length={length} is more than the model takes, "
                               f"model.max_seq_length={model.max_seq_length}.")
         share = -(-self.batch_size // threads)
+        suitable = min(share, max(1, _MICRO_BATCH_TOKENS // length))
         return replace(self, threads=threads, max_seq_length=length,
-                       micro_batch_size=min(self.micro_batch_size or share, self.batch_size))
+                       micro_batch_size=min(self.micro_batch_size or suitable, self.batch_size))
 
 
 def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,

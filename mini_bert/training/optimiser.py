@@ -1,7 +1,10 @@
 """AdamW over the flat buffer.
 
-    m <- b1 m + (1 - b1) g          v <- b2 v + (1 - b2) g^2
-    w <- w - lr decay w - lr mhat / (sqrt(vhat) + eps),      mhat = m / (1 - b1^t),  vhat = v / (1 - b2^t)
+    m <- b1 m + g                   mhat = m (1 - b1) / (1 - b1^t)
+    v <- b2 v + g^2                 vhat = v (1 - b2) / (1 - b2^t)
+    w <- w - lr decay w - lr mhat / (sqrt(vhat) + eps)
+
+The moments are kept as plain sums; the factors that make averages of them join the constants of the last line.
 
 Weight decay acts on the weights directly, not through the gradient (that is the W), and on matrices only:
 biases and LayerNorms are left alone. The buffer is worked through in chunks that stay in the cache from the
@@ -21,7 +24,7 @@ from ..core.params import Parameters
 from ..errors import ConfigError, InputError
 from .workers import Item, Result, Workers
 
-CHUNK = 1 << 15               # numbers: 128 KiB in float32, so that a chunk's five arrays fit a core's cache
+CHUNK = 1 << 16               # numbers: small enough for the cache, large enough for threads not to wait for the lock
 
 
 @dataclass(frozen=True)
@@ -85,30 +88,28 @@ class AdamW:
 
     def _update(self, g: Array, rate: float, scale: float, measure: bool) -> "_Update":
         w, m, v, b1, b2 = self.params.flat, self.m, self.v, self.beta1, self.beta2
-        size, root = rate / (1 - b1**self.t), 1 / sqrt(1 - b2**self.t)
+        # mhat / (sqrt(vhat) + eps) = (m_factor / root) m / (sqrt(v) + eps / root)
+        m_factor, root = (1 - b1) / (1 - b1**self.t), sqrt((1 - b2) / (1 - b2**self.t))
 
         def update(c: _Range, s: Array, u: Array) -> tuple[float, float, float]:
             if not c.factor:
                 return 0.0, 0.0, 0.0
             here = slice(c.start, c.stop)
             wc, mc, vc = w[here], m[here], v[here]
-            np.multiply(g[here], (1 - b1) * scale, out=s)             # m <- b1 m + (1 - b1) g
-            mc *= b1
+            np.multiply(g[here], scale, out=s)
+            mc *= b1                                                  # m <- b1 m + g
             mc += s
-            s *= sqrt(1 - b2) / (1 - b1)                              # v <- b2 v + (1 - b2) g^2
-            s *= s
-            square = float(s.sum()) / (1 - b2) if measure else 0.0
+            s *= s                                                    # v <- b2 v + g^2
             vc *= b2
             vc += s
             np.sqrt(vc, out=u)                                        # u = lr mhat / (sqrt(vhat) + eps)
-            u *= root
-            u += self.epsilon
+            u += self.epsilon / root
             np.divide(mc, u, out=u)
-            u *= size * c.factor
-            if c.decays:
-                np.multiply(wc, rate * c.factor * self.weight_decay, out=s)
-                u += s
-            sizes = (square, _square(u), _square(wc)) if measure else (0.0, 0.0, 0.0)
+            u *= rate * c.factor * m_factor / root
+            fade = rate * c.factor * self.weight_decay if c.decays else 0.0
+            sizes = (float(s.sum()), _square(u + fade * wc), _square(wc)) if measure else (0.0, 0.0, 0.0)
+            if fade:
+                wc *= 1 - fade
             wc -= u
             return sizes
 

@@ -125,7 +125,7 @@ def _data(corpus: Corpus, training: TrainingConfig) -> tuple[Batches, list[MLMBa
     return batches, heldout_batches(corpus, training)
 
 
-def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 16) -> list[MLMBatch]:
+def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 8) -> list[MLMBatch]:
     """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
     batches = Batches(corpus, "heldout", max_seq_length=training.max_seq_length, batch_size=size,
                       mode=training.sequences, seed=EVAL_SEED)

@@ -15,13 +15,16 @@ from ..gradcheck import Check
 CrossEntropyCache = tuple[Array, Array, IntArray, BoolArray | None]
 
 
-def cross_entropy_forward(logits: Array, targets: IntArray,
-                          selected: BoolArray | None = None) -> tuple[float, CrossEntropyCache]:
-    """logits (N, V), targets (N,), selected (N,), all rows if None -> the summed loss."""
+def cross_entropy_forward(logits: Array, targets: IntArray, selected: BoolArray | None = None, *,
+                          overwrite: bool = False) -> tuple[float, CrossEntropyCache]:
+    """logits (N, V), targets (N,), selected (N,), all rows if None -> the summed loss.
+
+    With `overwrite` the logits' memory is used for the exponentials, and the logits are gone.
+    """
     if selected is not None:
         logits, targets = logits[selected], targets[selected]
     top = logits.max(axis=1, keepdims=True)
-    exps = logits - top
+    exps = np.subtract(logits, top, out=logits if overwrite else None)
     at_target = exps[np.arange(len(targets)), targets]
     np.exp(exps, out=exps)
     total = exps @ np.ones(exps.shape[1], exps.dtype)          # (N,)
@@ -29,11 +32,11 @@ def cross_entropy_forward(logits: Array, targets: IntArray,
     return float(loss.sum(dtype=np.float64)), (exps, total, targets, selected)
 
 
-def cross_entropy_backward(dloss: float, cache: CrossEntropyCache) -> Array:
-    """dloss, a number -> dlogits (N, V), zero at rows that were not selected."""
+def cross_entropy_backward(dloss: float, cache: CrossEntropyCache, *, overwrite: bool = False) -> Array:
+    """dloss, a number -> dlogits (N, V), zero at rows that were not selected; `overwrite` uses the cache's memory."""
     exps, total, targets, selected = cache
     # loss = log total - x_t: the first term's slope is softmax, the second's is one at the target
-    dlogits = exps * (dloss / total)[:, None]
+    dlogits: Array = np.multiply(exps, (dloss / total)[:, None], out=exps if overwrite else None)
     dlogits[np.arange(len(targets)), targets] -= dloss
     if selected is None:
         return dlogits

@@ -30,7 +30,7 @@ _SERIES = [
     -9.993929179310454e-17, -3.6615440341058884e-17,
 ]
 _TERMS = {np.dtype(np.float32): 11, np.dtype(np.float64): len(_SERIES)}
-_CHUNK = 1 << 13          # elements: the dozen temporaries of a chunk stay in the processor's cache
+_CHUNK = 1 << 15          # elements: the temporaries of a chunk stay in the processor's cache
 
 
 @cache
@@ -55,18 +55,22 @@ def normal_cdf(x: Array) -> tuple[Array, Array]:
     return 0.5 + np.copysign(0.5 - tail, x), bell
 
 
-def gelu_forward(x: Array) -> tuple[Array, Array]:
-    """x of any shape -> y of that shape. The cache is dy/dx: its parts are at hand here."""
-    y, slope = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
+def gelu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
+    """x of any shape -> y of that shape, in the memory of `out` if that is given (it may be x's own).
+
+    The cache is dy/dx: its parts are at hand here.
+    """
+    y = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, x.dtype)
+    slope = np.empty(x.shape, x.dtype)
     flat_x, flat_y, flat_slope = x.reshape(-1), y.reshape(-1), slope.reshape(-1)
     for start in range(0, x.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         xs = flat_x[part]
         cdf, bell = normal_cdf(xs)
-        np.multiply(xs, cdf, out=flat_y[part])
         bell *= 1 / sqrt(2 * pi)
         bell *= xs
         np.add(cdf, bell, out=flat_slope[part])
+        np.multiply(xs, cdf, out=flat_y[part])             # last: y may take the place of x
     return y, slope
 
 

@@ -15,8 +15,8 @@ _C = sqrt(2 / pi)
 _A = 0.044715
 
 
-def gelu_tanh_forward(x: Array) -> tuple[Array, tuple[Array, Array]]:
-    """x of any shape -> y of that shape."""
+def gelu_tanh_forward(x: Array, out: Array | None = None) -> tuple[Array, tuple[Array, Array]]:
+    """x of any shape -> y of that shape. x is needed in the backward, so `out`, which may be x's own, is not used."""
     t = np.tanh(_C * (x + _A * x * x * x))
     return 0.5 * x * (1 + t), (x, t)
 

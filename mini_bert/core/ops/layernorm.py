@@ -37,11 +37,12 @@ def layernorm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, 
     xhat, r, gamma = cache
     H = xhat.shape[1]
     average = np.full(H, 1 / H, dy.dtype)
+    ones = np.ones(len(dy), dy.dtype)                         # a sum over rows as a product: twice as fast
     # y += beta
-    dbeta = dy.sum(axis=0)
+    dbeta = ones @ dy
     # y = xhat gamma
     product = dy * xhat
-    dgamma = product.sum(axis=0)
+    dgamma = ones @ product
     along_xhat = product @ (gamma * average)                  # (N,)
     dx = np.multiply(dy, gamma, out=product)                  # dxhat, in the memory of the product
     # xhat = (x - mu) r: mu takes away what is common to a row, r (but for eps) what lies along xhat

@@ -1,0 +1,106 @@
+"""The commands that train: pretrain, resume, find-lr, overfit, memory and bench."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from mini_bert import CheckpointError, ConfigError
+from mini_bert.cli.app import app
+
+runner = CliRunner()
+SMALL = ["--config", "debug", "--set", "model.vocab_size=60"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "text.txt").write_text("\n\n".join(f"The cat sat on mat {i} and looked at its {i % 7} masters."
+                                                 for i in range(80)))
+    for command in (["tokenizer", "train", "text.txt", "--vocab-size", "60", "--out", "tokenizer"],
+                    ["data", "prepare", "text.txt", "--tokenizer", "tokenizer", "--out", "made"]):
+        where = [str(folder / word) if word in ("text.txt", "tokenizer", "made") and number > 1 else word
+                 for number, word in enumerate(command)]
+        assert runner.invoke(app, [*where, "--quiet"]).exit_code == 0
+    return folder / "made"
+
+
+def run(*arguments: object) -> dict:
+    result = runner.invoke(app, [*map(str, arguments), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_pretrain_resume_and_load(corpus, tmp_path):
+    done = run("pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "run", "--steps", 20, "--seed", 3)
+    assert (done["step"], done["interrupted"]) == (20, False)
+    assert run("resume", tmp_path / "run")["step"] == 20
+    again = run("pretrain", "--from", tmp_path / "run" / "final", "--data", corpus, "--out", tmp_path / "next",
+                "--steps", 5, "--quiet")
+    assert again["step"] == 5
+
+
+def test_plain_lines_say_loss_baselines_and_speed(corpus, tmp_path):
+    command = [sys.executable, "-m", "mini_bert", "pretrain", *SMALL, "--data", str(corpus), "--out",
+               str(tmp_path / "run"), "--steps", "10"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "ln V" in done.stderr
+    assert "tokens/s" in done.stderr
+    assert "held-out" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert str(tmp_path / "run" / "final") in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_saves_and_says_how_to_go_on(corpus, tmp_path, number):
+    command = [sys.executable, "-m", "mini_bert", "pretrain", *SMALL, "--data", str(corpus), "--out",
+               str(tmp_path / "run"), "--steps", "1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "log.jsonl").exists() and process.poll() is None:
+        time.sleep(0.05)
+    os.kill(process.pid, number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert f"mini-bert resume {tmp_path / 'run'}" in out
+    newest = max(int(path.name[5:]) for path in (tmp_path / "run" / "checkpoints").glob("step-*"))
+    assert f"step {newest:,}" in out
+
+
+def test_find_lr_and_overfit(corpus):
+    search = run("find-lr", *SMALL, "--data", corpus, "--steps", 30)
+    assert 1e-6 < search["suggestion"] < 1
+    assert len(search["rates"]) == len(search["losses"])
+    learned = run("overfit", *SMALL, "--data", corpus, "--set", "training.learning_rate=1e-2", "--quiet")
+    assert learned["reached"]
+    failed = runner.invoke(app, ["overfit", *SMALL, "--data", str(corpus), "--steps", "2", "--quiet"])
+    assert failed.exit_code == 1
+
+
+def test_memory_is_predicted_and_measured():
+    found = run("memory", "debug", "--batch-size", 4)
+    assert 0 < found["predicted_total"] < found["measured"]
+
+
+def test_bench_gives_times_and_the_share_of_the_floor():
+    found = run("bench", "train", "--config", "debug", "--batch-size", 4, "--steps", 5, "--quiet")
+    assert found["contestants"]["mini-bert"]["steps"] == 5
+    assert found["share_of_floor"] > 0
+
+
+def test_wrong_calls_are_one_sentence(corpus, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("x")
+    for arguments, kind, words in [
+            (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "there"], CheckpointError, "exists already"),
+            (["pretrain", "--config", "debug", "--data", corpus, "--out", tmp_path / "new"], ConfigError, "vocab_size"),
+            (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "new", "--budget", "soon"], ConfigError, "30m"),
+            (["resume", tmp_path / "nowhere"], CheckpointError, "not a run")]:
+        result = runner.invoke(app, [*map(str, arguments)])
+        assert isinstance(result.exception, kind)
+        assert words in str(result.exception)
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,126 @@
+"""Checkpoints that are whole, or not there; and runs that are refused before anything is harmed."""
+
+import errno
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from mini_bert import CheckpointError, ConfigError, CorpusError, MiniBERT
+from mini_bert.core.safetensors_file import safetensors_chunks
+from mini_bert.training import checkpoints as module
+from mini_bert.training.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
+from mini_bert.training.run import resume_run, start_run
+
+
+@pytest.fixture
+def finished(model_config, settings, corpus, run):
+    start_run(model_config, settings, corpus.directory, run).train()
+    return run
+
+
+def flip(file, place: int = -5) -> None:
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json", "vocab.txt"])
+def test_a_changed_byte_is_noticed_and_the_checkpoint_before_is_taken(finished, name):
+    flip(finished / "checkpoints" / "step-12" / name)
+    with pytest.raises(CheckpointError, match=name):
+        verify_checkpoint(finished / "checkpoints" / "step-12")
+    found, reasons = newest_checkpoint(finished / "checkpoints")
+    assert found.name == "step-8"
+    assert name in reasons[0]
+    before = MiniBERT.load(finished / "final").params.flat.copy()
+    resumed = resume_run(finished)
+    resumed.train()
+    assert np.array_equal(resumed.model.params.flat, before)
+
+
+def test_no_whole_checkpoint_is_said(finished):
+    for path in list_checkpoints(finished / "checkpoints"):
+        (path / "checksums.json").unlink()
+    with pytest.raises(CheckpointError, match="no whole checkpoint"):
+        resume_run(finished)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(model_config, settings, corpus, run, monkeypatch):
+    trainer = start_run(model_config, settings, corpus.directory, run)
+    real, calls = module.write_files, []
+
+    def full(directory, contents):
+        calls.append(directory.name)
+        if directory.name == ".step-8.partial":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(directory, contents)
+
+    monkeypatch.setattr(module, "write_files", full)
+    with pytest.raises(CheckpointError, match="No space left"):
+        trainer.train()
+    monkeypatch.undo()
+    assert [path.name for path in list_checkpoints(run / "checkpoints")] == ["step-4", "step-0"]
+    assert not list((run / "checkpoints").glob(".*"))
+    assert resume_run(run).state.step == 4
+
+
+def test_a_crash_between_two_renames_loses_nothing(finished):
+    (finished / "best").rename(finished / ".best.replaced")
+    resume_run(finished)
+    MiniBERT.load(finished / "best")
+
+
+def test_a_run_is_not_begun_where_something_is(finished, model_config, settings, corpus, tmp_path):
+    with pytest.raises(CheckpointError, match="mini-bert resume"):
+        start_run(model_config, settings, corpus.directory, finished)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CheckpointError, match="exists already"):
+        start_run(model_config, settings, corpus.directory, tmp_path / "file")
+    with pytest.raises(CheckpointError, match="Cannot write"):
+        start_run(model_config, settings, corpus.directory, tmp_path / "file" / "run")
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_made(model_config, settings, corpus, run, monkeypatch):
+    with pytest.raises(ConfigError, match=r"set model\.vocab_size=60"):
+        start_run(replace(model_config, vocab_size=30), settings, corpus.directory, run)
+    with pytest.raises(ConfigError, match="no part or parameter 'layer_7'"):
+        start_run(model_config, replace(settings, freeze="layer_7"), corpus.directory, run)
+    assert not (run / "config.yaml").exists()
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 1000))
+    with pytest.raises(CheckpointError, match="free space"):
+        start_run(model_config, settings, corpus.directory, run)
+
+
+def test_a_changed_corpus_is_refused(model_config, settings, corpus, run, tmp_path):
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    start_run(model_config, settings, tmp_path / "copy", run).train()
+    flip(tmp_path / "copy" / "tokens.bin", 10)
+    with pytest.raises(CorpusError, match="has changed"):
+        resume_run(run)
+    shutil.rmtree(tmp_path / "copy")
+    with pytest.raises(CorpusError, match="not a prepared corpus"):
+        resume_run(run)
+    assert resume_run(run, data=corpus.directory).state.step == 12      # it was moved
+
+
+def test_a_damaged_config_is_one_sentence(finished):
+    for content in ("model: [", "model: 3", "", "training: {}"):
+        (finished / "config.yaml").write_text(content)
+        with pytest.raises(CheckpointError, match=r"config\.yaml"):
+            resume_run(finished)
+    (finished / "config.yaml").unlink()
+    with pytest.raises(CheckpointError, match="not a run"):
+        resume_run(finished)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_what_is_written_is_what_the_safetensors_package_reads(tmp_path, dtype):
+    rng = np.random.default_rng(0)
+    tensors = {"a": rng.standard_normal((3, 4)).astype(dtype).T, "b": np.zeros((0, 2), dtype), "c": np.ones((), dtype)}
+    (tmp_path / "x").write_bytes(b"".join(map(bytes, safetensors_chunks(tensors, {"format": "np"}))))
+    read = load_file(tmp_path / "x")
+    assert read.keys() == tensors.keys()
+    assert all(np.array_equal(read[name], tensors[name]) and read[name].dtype == dtype for name in tensors)

@@ -1,0 +1,170 @@
+"""The loop: what it logs, what it skips, and that stopping it changes nothing."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mini_bert import MiniBERT, NumericalError
+from mini_bert.randomness import generator
+from mini_bert.text.batches import Batches, MLMBatch
+from mini_bert.text.masking import mask_tokens
+from mini_bert.training.log import read_log
+from mini_bert.training.overfit import overfit
+from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.trainer import Listener, State, Trainer
+
+CURVE = Path(__file__).parents[1] / "reference" / "loss_curve.json"
+
+
+class StopAt(Listener):
+    """Interrupts the process after a step, as Ctrl-C does."""
+
+    def __init__(self, step: int):
+        self.step = step
+
+    def stepped(self, state: State, loss: float) -> None:
+        if state.step == self.step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class RandomBatches:
+    """Batches that depend on the step alone."""
+
+    def __init__(self, vocab_size: int, shape: tuple[int, int] = (8, 16)):
+        self.vocab_size, self.shape = vocab_size, shape
+
+    def __getitem__(self, step: int) -> MLMBatch:
+        rng = generator(0, "test batch", step)
+        # Zipf's law, roughly: there is something to learn
+        ids = 5 + (rng.random(self.shape) ** 3 * (self.vocab_size - 5)).astype(np.int64)
+        masked, targets, positions = mask_tokens(ids, self.vocab_size, 4, 0.15, rng)
+        return MLMBatch(masked, targets, positions, np.ones(self.shape, bool))
+
+
+def trained(model_config, settings, corpus, run, **options) -> Trainer:
+    trainer = start_run(model_config, settings, corpus.directory, run, **options)
+    trainer.train()
+    return trainer
+
+
+def test_ten_steps_give_the_committed_losses():
+    reference = json.loads(CURVE.read_text())
+    trainer = Trainer(MiniBERT(type(MiniBERT().config).from_dict(reference["model"]), seed=0),
+                      RandomBatches(reference["model"]["vocab_size"]),
+                      replace(_settings(reference), threads=2))
+    steps = trainer.steps()
+    losses = [next(steps) for _ in range(10)]
+    steps.close()
+    assert losses == pytest.approx(reference["losses"], abs=1e-5)
+
+
+def _settings(reference):
+    from mini_bert.training.config import TrainingConfig
+
+    return TrainingConfig.from_dict(reference["training"])
+
+
+def test_the_loss_falls_and_everything_is_logged(model_config, settings, corpus, run):
+    trainer = trained(model_config, replace(settings, steps=60), corpus, run)
+    records = list(read_log(run))
+    assert [record["step"] for record in records] == list(range(3, 61, 3))
+    keys = {"step", "loss", "smoothed_loss", "learning_rate", "grad_norm", "tokens_per_second", "seconds", "rss_mb",
+            "peak_rss_mb", "tokens", "update_ratio", "layer_grad_norm", "skipped"}
+    assert all(keys <= record.keys() for record in records)
+    assert set(records[0]["update_ratio"]) == {"embeddings", "layer_0", "layer_1", "head"}
+    evaluated = [record for record in records if "eval_loss" in record]
+    assert [record["step"] for record in evaluated] == list(range(6, 61, 6))
+    assert all(0 <= record["masked_accuracy"] <= 1 for record in evaluated)
+    assert evaluated[-1]["eval_loss"] < evaluated[0]["eval_loss"] - 0.1
+    assert trainer.state.best_loss == pytest.approx(min(record["eval_loss"] for record in evaluated), rel=1e-6)
+
+
+def test_the_directory_of_a_run(model_config, settings, corpus, run):
+    trainer = trained(model_config, settings, corpus, run)
+    assert sorted(path.name for path in run.iterdir()) == ["best", "checkpoints", "config.yaml", "final", "log.jsonl"]
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["step-12", "step-8"]
+    for name in ("best", "final", "checkpoints/step-12"):
+        assert {"config.json", "model.safetensors", "vocab.txt"} <= {path.name for path in (run / name).iterdir()}
+    assert np.array_equal(MiniBERT.load(run / "final").params.flat, trainer.model.params.flat)
+
+
+@pytest.mark.parametrize("step", [1, 4, 7, 11])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_run_ends_with_the_same_bits(model_config, settings, corpus, tmp_path, step, threads):
+    whole = trained(model_config, settings, corpus, tmp_path / "whole")
+    stopped = trained(model_config, settings, corpus, tmp_path / "run", listener=StopAt(step))
+    assert stopped.interrupted
+    assert stopped.state.step == step
+    resumed = resume_run(tmp_path / "run", threads=threads)
+    resumed.train()
+    assert np.array_equal(whole.model.params.flat, resumed.model.params.flat)
+    assert np.array_equal(whole.optimiser.v, resumed.optimiser.v)
+    timed = {"seconds", "tokens_per_second", "loading_share", "rss_mb", "peak_rss_mb", "loss"}
+    logs = [[{key: value for key, value in record.items() if key not in timed} for record in read_log(tmp_path / name)]
+            for name in ("whole", "run")]
+    assert logs[0] == logs[1]
+
+
+def test_a_finished_run_stays_finished(model_config, settings, corpus, run):
+    trainer = trained(model_config, settings, corpus, run)
+    again = resume_run(run)
+    again.train()
+    assert again.state.step == 12
+    assert np.array_equal(again.model.params.flat, trainer.model.params.flat)
+
+
+def test_another_seed_is_another_run(model_config, settings, corpus, tmp_path):
+    a = trained(model_config, settings, corpus, tmp_path / "a")
+    b = trained(model_config, replace(settings, seed=1), corpus, tmp_path / "b")
+    assert not np.array_equal(a.model.params.flat, b.model.params.flat)
+
+
+class Broken(RandomBatches):
+    """From some step on, one parameter is infinite while the step is computed."""
+
+    def __init__(self, model: MiniBERT, bad: set[int]):
+        super().__init__(model.config.vocab_size)
+        self.model, self.bad, self.value = model, bad, float(model.params["b1_0"][0])
+
+    def __getitem__(self, step: int) -> MLMBatch:
+        self.model.params["b1_0"][0] = np.inf if step in self.bad else self.value
+        return super().__getitem__(step)
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_counted(model_config, settings):
+    model = MiniBERT(replace(model_config, dropout=0.0))
+    trainer = Trainer(model, Broken(model, {3, 7}), replace(settings, freeze="b1_0"))
+    with np.errstate(all="ignore"):
+        trainer.train()
+    assert trainer.state.skipped == 2
+    assert trainer.optimiser.t == 10
+    assert np.isfinite(np.delete(model.params.flat, model.params.slices["b1_0"])).all()
+
+
+def test_several_in_a_row_stop_the_run_with_its_checkpoint_whole(model_config, settings, corpus, run):
+    trainer = start_run(model_config, settings, corpus.directory, run)
+    trainer.batches = Broken(trainer.model, set(range(5, 12)))
+    with pytest.raises(NumericalError, match="lower learning rate"), np.errstate(all="ignore"):
+        trainer.train()
+    assert resume_run(run).state.step == 4
+
+
+def test_a_budget_decides_the_number_of_steps(model_config, settings, corpus, run):
+    trainer = trained(model_config, replace(settings, budget="2s", checkpoint_every=1000, eval_every=0), corpus, run)
+    state = trainer.state
+    assert state.step == state.total_steps
+    assert state.step > 20
+    assert state.seconds < 4
+    assert list(read_log(run))[-1]["learning_rate"] < 0.2 * trainer.config.learning_rate
+
+
+def test_one_batch_is_learned_by_heart(model_config, settings, corpus):
+    batch = Batches(corpus, max_seq_length=16, batch_size=4)[0]
+    loss, steps = overfit(MiniBERT(replace(model_config, dropout=0.0)), batch, replace(settings, steps=500))
+    assert loss < 0.05
+    assert steps < 500

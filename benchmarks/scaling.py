@@ -23,7 +23,8 @@ from mini_bert.bench.contest import Task, compete
 from mini_bert.core.config import ModelConfig
 from mini_bert.training.workers import available_cores
 
-SIZES = {"B": (8, 16, 32, 64), "T": (32, 64, 128, 256), "H": (96, 192, 384), "L": (2, 4, 8), "V": (4096, 8192, 16384, 32768)}
+SIZES = {"B": (8, 16, 32, 64), "T": (32, 64, 128, 256), "H": (96, 192, 384), "L": (2, 4, 8),
+         "V": (4096, 8192, 16384, 32768)}
 
 
 def variant(size: str, value: int) -> tuple[ModelConfig, int]:
@@ -43,7 +44,8 @@ def measure(config: ModelConfig, batch: int, steps: int, threads: int) -> tuple[
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.yaml"
         file.write_text(yaml.safe_dump(config.to_dict()))
-        timing = compete(["mini-bert"], Task(str(file), batch, config.max_seq_length, threads=threads), steps)["mini-bert"]
+        task = Task(str(file), batch, config.max_seq_length, threads=threads)
+        timing = compete(["mini-bert"], task, steps)["mini-bert"]
     return timing.median, timing.peak_bytes / 1e6
 
 
@@ -75,7 +77,8 @@ def main() -> None:
         rows = found["rows"]
         columns = [" / ".join(f"{row[key]:,.{digits}f}" for row in rows)
                    for key, digits in (("size", 0), ("ms", 0), ("peak_mb", 0))]
-        print(f"| {size} | {' | '.join(columns)} | {size}^{found['time_exponent']:.2f} | {size}^{found['memory_exponent']:.2f} |")
+        print(f"| {size} | {' | '.join(columns)} | {size}^{found['time_exponent']:.2f} "
+              f"| {size}^{found['memory_exponent']:.2f} |")
 
 
 if __name__ == "__main__":

@@ -81,9 +81,7 @@ class _Contestant:
         self.seconds += self.last["seconds"] if keep else []
 
     def close(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()           # closes both ends, and waits
 
 
 def compete(names: Sequence[str], task: Task, steps: int = 30,

@@ -157,7 +157,7 @@ class Trainer:
         evaluates = bool(self.heldout) and (last or (config.eval_every > 0 and state.step % config.eval_every == 0))
         if logs or evaluates:
             begin = perf_counter()
-            evaluation = evaluate_batches(self.model, self.heldout, team) if evaluates else None
+            evaluation = self._evaluate(team) if evaluates else None
             state.seconds += perf_counter() - begin
             self._report(result, evaluation)
         self.listener.stepped(state, result.loss.mean)
@@ -196,6 +196,12 @@ class Trainer:
         if state.bad_in_a_row >= config.max_bad_steps:
             self._give_up()
         return _StepResult(loss, norm, measures)
+
+    def _evaluate(self, team: Workers) -> Evaluation | None:
+        try:
+            return evaluate_batches(self.model, self.heldout, team)
+        except NumericalError:        # of parameters that have gone: the steps to come will say so
+            return None
 
     def _give_up(self) -> None:
         kept = f" The last good checkpoint is in {self.run / 'checkpoints'}." if self.run is not None else ""
@@ -269,8 +275,11 @@ class Trainer:
             self.state.step += 1
 
     def save(self, final: bool = False) -> None:
-        """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go."""
-        if self.run is None:
+        """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go.
+
+        After a step that was not finite the parameters may be beyond help, so the last good one is kept.
+        """
+        if self.run is None or self.state.bad_in_a_row:
             return
         if self._log is not None:
             self._log.sync()

@@ -97,7 +97,8 @@ def test_wrong_calls_are_one_sentence(corpus, tmp_path):
     (tmp_path / "there" / "file").write_text("x")
     for arguments, kind, words in [
             (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "there"], CheckpointError, "exists already"),
-            (["pretrain", "--config", "debug", "--data", corpus, "--out", tmp_path / "new"], ConfigError, "vocab_size"),
+            (["pretrain", "--config", "debug", "--set", "model.vocab_size=30", "--data", corpus, "--out",
+              tmp_path / "new"], ConfigError, "vocab_size"),
             (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "new", "--budget", "soon"], ConfigError, "30m"),
             (["resume", tmp_path / "nowhere"], CheckpointError, "not a run")]:
         result = runner.invoke(app, [*map(str, arguments)])

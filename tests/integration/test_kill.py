@@ -63,7 +63,8 @@ def test_twenty_kills_change_no_byte(tmp_path, corpus):
         process = start(tmp_path / "killed", corpus)
         time.sleep(rng.uniform(0, length / 6))
         process.send_signal(signal.SIGKILL)
-        if process.wait() == -signal.SIGKILL:
+        process.communicate()
+        if process.returncode == -signal.SIGKILL:
             kills += 1
         else:
             (tmp_path / "killed").rename(tmp_path / f"finished-{kills}")      # it was over: begin another

@@ -75,8 +75,8 @@ def test_what_is_frozen_stays_and_factors_scale():
     adam.step(gradients(1))
     assert np.array_equal(params["W"], start["W"])
     # the first step of Adam is lr times the sign of the gradient
-    assert np.allclose(np.abs(params["U"] - start["U"]), 0.5e-2, rtol=1e-5)
-    assert np.allclose(np.abs(params["b"] - start["b"]), 1e-2, rtol=1e-5)
+    assert np.allclose(np.abs(params["U"] - start["U"]), 0.5e-2, rtol=1e-3)
+    assert np.allclose(np.abs(params["b"] - start["b"]), 1e-2, rtol=1e-3)
 
 
 def test_the_norm_leaves_out_what_is_frozen():

@@ -28,6 +28,7 @@ from .text.masking import mask_tokens
 from .version import __version__
 
 __all__ = [
+    "AdamW",
     "CheckpointError",
     "ConfigError",
     "Corpus",
@@ -42,6 +43,8 @@ __all__ = [
     "ModelFactory",
     "NumericalError",
     "ParameterError",
+    "Trainer",
+    "TrainingConfig",
     "VocabularyError",
     "WordPieceTokenizer",
     "__version__",
@@ -59,9 +62,13 @@ if TYPE_CHECKING:
     from .text.corpus import Corpus
     from .text.generator import MLMDataGenerator
     from .text.tokenizer import WordPieceTokenizer
+    from .training.config import TrainingConfig
+    from .training.optimiser import AdamW
+    from .training.trainer import Trainer
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
-_LATER = {"Corpus": "text.corpus", "MLMDataGenerator": "text.generator", "WordPieceTokenizer": "text.tokenizer"}
+_LATER = {"AdamW": "training.optimiser", "Corpus": "text.corpus", "MLMDataGenerator": "text.generator",
+          "Trainer": "training.trainer", "TrainingConfig": "training.config", "WordPieceTokenizer": "text.tokenizer"}
 
 
 def __getattr__(name: str) -> Any:

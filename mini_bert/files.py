@@ -1,11 +1,13 @@
 """Writing files so that a crash leaves either the old file or the new one, never half of one."""
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 
 from .errors import CheckpointError
+from .interrupts import held_interrupts
 
 
 def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]]) -> None:
@@ -43,3 +45,29 @@ def sync_directory(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def replace_directory(finished: Path, target: Path) -> None:
+    """Rename a finished directory to `target`; an older one of that name is removed when the new one stands."""
+    old = _set_aside(target)
+    with held_interrupts():
+        shutil.rmtree(old, ignore_errors=True)
+        if target.exists():
+            target.rename(old)
+        try:
+            finished.rename(target)
+        except OSError:
+            restore_directory(target)
+            raise
+        sync_directory(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def restore_directory(target: Path) -> None:
+    """If a crash fell between the two renames of `replace_directory`, put the older directory back."""
+    if _set_aside(target).exists() and not target.exists():
+        _set_aside(target).rename(target)
+
+
+def _set_aside(target: Path) -> Path:
+    return target.parent / f".{target.name}.replaced"

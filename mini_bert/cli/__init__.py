@@ -1,5 +1,6 @@
 """The `mini-bert` command."""
 
+import io
 import signal
 import sys
 from types import FrameType
@@ -19,10 +20,17 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):    # if the reader of our output goes, as `head` does, go quietly
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, _leave)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):      # a terminal that cannot show a letter is shown its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:          # a name that no file can have, a folder that may not be read
+        where = f"{str(error.filename)[:200]}: " if error.filename else ""
+        print(f"mini-bert: {where}{error.strerror or error}.", file=sys.stderr)
         sys.exit(2)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from ..errors import ConfigError
 from ..factory import load
 from ..text.corpus import Corpus
 from ..training.config import TrainingConfig, load_run_config
@@ -56,12 +57,17 @@ def pretrain_command(data: Data,
 def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
                    data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
                                                              help="Where the corpus is now, if it was moved.")] = None,
-                   threads: Threads = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   threads: Threads = 0,
+                   seed: Annotated[int | None, typer.Option("--seed", help="The run's own, if given.")] = None,
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Go on with a run from its newest checkpoint: the result is that of a run that was never stopped.
 
     Example: mini-bert resume run
     """
-    about = read_run(run).get("about", {})
+    description = read_run(run)
+    if seed is not None and seed != description["training"].get("seed"):
+        raise ConfigError(f"{run} was begun with the seed {description['training'].get('seed')}; a run keeps its seed.")
+    about = description.get("about", {})
     known = {key: about[key] for key in ("uniform_loss", "unigram_loss") if key in about}
     display = TrainingDisplay(quiet, known if len(known) == 2 else None)
     trainer = resume_run(run, threads=threads, data=data, listener=display)

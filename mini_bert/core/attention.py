@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, BoolArray
+from .cache import Deferred
 from .config import ModelConfig
 from .layers import Linear
 from .ops.attention import attention_backward, attention_forward
@@ -55,8 +56,8 @@ class SelfAttention:
         context, attend = attention_forward(Q, K, V, key_mask, self.rate, rng)   # (B, A, m, d_k)
         joined = select.from_grid(self._join(context))                           # (M, H)
         y, output = self.output.forward(params, joined)
-        return y, {"Q": Q, "K": K, "V": V, "scores": attend.scores, "attention_weights": attend.weights,
-                   "context": context, "_ops": (query, key, value, attend, output)}
+        return y, {"Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
+                   "attention_weights": attend.weights, "context": context, "_ops": (query, key, value, attend, output)}
 
     def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
         """dy (M, H) -> dx (B*T, H)."""

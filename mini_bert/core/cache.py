@@ -1,6 +1,6 @@
 """What a forward pass remembers, for the backward pass and for the reader."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,18 @@ import numpy as np
 
 from .arrays import Array, BoolArray
 from .selection import Selection
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """An activation that the backward does not need: it is worked out when somebody asks for it."""
+
+    compute: Callable[[], Array]
+
+
+def resolved(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A component's cache with all its activations worked out."""
+    return {name: value.compute() if isinstance(value, Deferred) else value for name, value in part.items()}
 
 
 @dataclass(eq=False)
@@ -27,13 +39,12 @@ class Cache(Mapping[str, Array]):
     top: dict[str, Any] = field(default_factory=dict)       # final hidden rows, logits
     head: Any = None
 
-    def _named(self) -> Iterator[tuple[str, Array]]:
+    def _named(self) -> Iterator[tuple[str, Array | Deferred]]:
         parts = [("", self.embeddings), *((f"_{i}", layer) for i, layer in enumerate(self.layers)), ("", self.top)]
         for suffix, part in parts:
             for name, value in part.items():
-                if isinstance(value, np.ndarray) and not name.startswith("_"):
-                    whole = value.ndim == 2 and len(value) == self.select.B * self.select.T
-                    yield name + suffix, value.reshape(self.select.B, self.select.T, -1) if whole else value
+                if isinstance(value, np.ndarray | Deferred) and not name.startswith("_"):
+                    yield name + suffix, value
 
     def shape_of(self, n: int) -> tuple[int, ...]:
         """The shape of a result with n features a token: (B, T, n), or (M, n) where some were selected."""
@@ -42,7 +53,9 @@ class Cache(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         for known, value in self._named():
             if known == name:
-                return value
+                array = value.compute() if isinstance(value, Deferred) else value
+                whole = array.ndim == 2 and len(array) == self.select.B * self.select.T
+                return array.reshape(self.select.B, self.select.T, -1) if whole else array
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ class Activation(NamedTuple):
 
     forward: Callable[[Array, Array | None], tuple[Array, Any]]
     backward: Callable[[Array, Any], Array]
+    extra: int = 0            # arrays of the input's size that it keeps beside its output
 
 
 class FeedForward:

@@ -29,8 +29,9 @@ class Linear:
         return linear_forward(x, params[self.W], None if self.b is None else params[self.b])
 
     def backward(self, dy: Array, cache: LinearCache, grads: Gradients) -> Array:
-        dx, dW, db = linear_backward(dy, cache, grads.room(self.W))
-        grads.add(self.W, dW)
+        dx, _, db = linear_backward(dy, cache, with_dW=False)
+        x, *_ = cache
+        grads.add_product(self.W, x, dy)                  # dW = x^T dy, computed where it is added
         if self.b is not None and db is not None:
             grads.add(self.b, db)
         return dx

@@ -12,8 +12,10 @@ from math import prod
 
 from .assembly import parameter_specs
 from .config import ModelConfig
+from .slots import fill
 
 MASKED_SHARE = 0.15
+_LARGE = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -38,16 +40,16 @@ def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4) -> 
     tokens = batch_size * T
     masked = max(1, round(MASKED_SHARE * tokens))
     # kept for the backward. A token that is only a key keeps K, V and the layer's input; one that is
-    # computed to the end keeps Q, the context, two rows for each LayerNorm and the feed-forward's width
-    as_key, to_the_end = 3 * H, 6 * H + I + 2 * A * T
+    # computed to the end keeps Q, the context, three rows of the LayerNorms, the feed-forward's and the weights
+    as_key, to_the_end = 3 * H, 5 * H + I + A * T
     if config.dropout:
-        to_the_end += H                                   # two masks, a byte an element, and their copies
+        to_the_end += H // 2                              # two masks, a byte an element
     if config.attention_dropout:
-        to_the_end += A * T * 5 // 4
-    kept = (tokens * (H + L * as_key) + (tokens * (L - 1) + masked) * to_the_end
-            + masked * (3 * H + 3 * V))                   # final LN; logits, their exponentials, dlogits
-    passing = max(tokens * (5 * H + 2 * I), H * V)        # gradients inside one layer, or of the head
-    activations = kept + passing
+        to_the_end += A * T // 4
+    to_the_end += I * fill(config, "activation").extra
+    kept = tokens * (H + L * as_key) + (tokens * (L - 1) + masked) * to_the_end + masked * 3 * H
+    inside = tokens * (5 * H + 2 * I)                     # gradients on their way through one layer
+    activations = kept + max(masked * V, inside)          # the logits become their gradient in place
     return TrainingMemory(numbers, numbers, 2 * numbers, activations * itemsize)
 
 
@@ -64,5 +66,5 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    mmap_threshold, trim_threshold, largest = -3, -1, 2**31 - 1      # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
-    return bool(mallopt(mmap_threshold, largest) and mallopt(trim_threshold, largest))
+    mmap_threshold, trim_threshold = -3, -1           # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+    return bool(mallopt(mmap_threshold, _LARGE) and mallopt(trim_threshold, 2**31 - 1))

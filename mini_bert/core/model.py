@@ -17,7 +17,7 @@ from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .assembly import Assembly
 from .block import DropoutSource, TransformerLayer
-from .cache import Cache
+from .cache import Cache, resolved
 from .config import ModelConfig
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
 from .params import Gradients, Parameters
@@ -118,8 +118,7 @@ class MiniBERT:
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         dhidden = self.parts.head.backward(flat, cache.head, grads)
         if forget:
-            cache.head = None
-            cache.top.clear()
+            cache.head, cache.top = None, {}
             del flat, dlogits                     # the largest arrays of all
         self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget)
 
@@ -151,7 +150,7 @@ class MiniBERT:
         if not 0 <= layer < len(self.parts.layers):
             raise InputError(f"There is no layer {layer}; this model has 0 to {len(self.parts.layers) - 1}.")
         y, cache = self.parts.layers[layer].attention.forward(self.params, rows, Selection(B, T), key_mask, None)
-        return y.reshape(B, T, H), cache
+        return y.reshape(B, T, H), resolved(cache)
 
     # ---------------------------------------------------------------- about the model
 

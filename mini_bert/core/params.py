@@ -18,6 +18,8 @@ from ..errors import ParameterError
 from ..randomness import generator
 from .arrays import Array, IntArray
 
+_AT_A_TIME = 1 << 20          # numbers of a product that are computed before they are added
+
 
 @dataclass(frozen=True)
 class ParamSpec:
@@ -47,8 +49,8 @@ class Gradients(Protocol):
     def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
         """The gradient of some rows, which are distinct."""
 
-    def room(self, name: str) -> Array | None:
-        """An array that the gradient may be computed into before it is added, to save a copy; or None."""
+    def add_product(self, name: str, x: Array, dy: Array) -> None:
+        """The gradient x^T dy (in, out) of a matrix, as factors x (N, in) and dy (N, out)."""
 
 
 class Parameters(Mapping[str, Array]):
@@ -117,8 +119,8 @@ class Parameters(Mapping[str, Array]):
     def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
         self[name][rows] += values
 
-    def room(self, name: str) -> Array | None:
-        return None                               # what is there already must stay
+    def add_product(self, name: str, x: Array, dy: Array) -> None:
+        add_product(self[name], x, dy)
 
     def initialise(self, seed: int) -> None:
         """Draw every parameter anew, each from its own generator and the same in either precision."""
@@ -126,6 +128,19 @@ class Parameters(Mapping[str, Array]):
             self[name][...] = spec.mean
             if spec.std:
                 self[name][...] += spec.std * generator(seed, "init", name).standard_normal(spec.shape)
+
+
+def add_product(dW: Array, x: Array, dy: Array, overwrite: bool = False) -> None:
+    """dW += x^T dy, or dW = x^T dy; a few columns at a time, so that little memory is needed beside it."""
+    if not dW.flags.c_contiguous:                 # a transposed name for another parameter
+        dW, x, dy = dW.T, dy, x
+    columns = max(1, _AT_A_TIME // len(dW))
+    for start in range(0, dW.shape[1], columns):
+        some = slice(start, start + columns)
+        if overwrite:
+            np.matmul(x.T, dy[:, some], out=dW[:, some])
+        else:
+            dW[:, some] += x.T @ dy[:, some]
 
 
 def _restore(layout: tuple[ParamSpec | Tie, ...], flat: Array) -> Parameters:

@@ -20,8 +20,8 @@ SLOTS: dict[str, dict[str, Any]] = {
     "position_embeddings": {"learned": LearnedPositions, "none": NoPositions},
     "block": {"post_ln": PostLNLayer, "pre_ln": PreLNLayer},
     "activation": {"relu": Activation(relu_forward, relu_backward),
-                   "gelu": Activation(gelu_forward, gelu_backward),
-                   "gelu_tanh": Activation(gelu_tanh_forward, gelu_tanh_backward)},
+                   "gelu": Activation(gelu_forward, gelu_backward, extra=1),
+                   "gelu_tanh": Activation(gelu_tanh_forward, gelu_tanh_backward, extra=2)},
     "mlm_head": {"plain": PlainHead, "bert": BertHead, "none": NoHead},
     "pooler": {"none": NoPooler, "tanh": TanhPooler},
 }

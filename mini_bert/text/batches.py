@@ -75,14 +75,22 @@ class Sequences:
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
         """The sequences of these numbers."""
         starts, ends = self.spans(numbers)
+        if (starts > ends).any() or ends.max() > len(self.corpus.tokens):
+            raise self._damaged()
         lengths = ends - starts + 2
         ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
         column = np.arange(ids.shape[1])
         within = (column > 0) & (column < lengths[:, None] - 1)
         ids[within] = self.corpus.tokens[(starts[:, None] + column - 1)[within]]
+        if ids.max() >= len(self.vocabulary):
+            raise self._damaged()
         ids[:, 0] = self.vocabulary.cls
         ids[np.arange(len(ids)), lengths - 1] = self.vocabulary.sep
         return Rows(ids, column < lengths[:, None])
+
+
+    def _damaged(self) -> CorpusError:
+        return CorpusError(f"{self.corpus.directory} is damaged; prepare the corpus again.")
 
 
 class PackedSequences(Sequences):
@@ -194,10 +202,11 @@ class Batches:
         if mode not in MODES:
             raise CorpusError(f"There is no mode {mode!r} of making sequences; choose one of {', '.join(MODES)}.")
         for name, number in (("batch_size", batch_size), ("max_seq_length", max_seq_length)):
-            if not isinstance(number, int) or number < 1:
+            if not isinstance(number, int | np.integer) or number < 1:
                 raise CorpusError(f"{name} must be a whole number of at least 1, not {number}.")
         self.sequences = MODES[mode](corpus, split, max_seq_length)
         self.batch_size, self.bucket, self.seed = batch_size, bucket, seed
+        self._epoch = 0       # that iterating gives next
         self.masking = Masking() if masking is None else masking
 
     def __len__(self) -> int:
@@ -205,8 +214,14 @@ class Batches:
         return -(-len(self.sequences) // self.batch_size)
 
     def __iter__(self) -> Iterator[MLMBatch]:
-        """The batches of the first epoch."""
-        return (self[step] for step in range(len(self)))
+        """The batches of one epoch, each time of the next: with other masks and in another order."""
+        epoch = self._epoch
+        self._epoch += 1
+        return self.epoch(epoch)
+
+    def epoch(self, number: int) -> Iterator[MLMBatch]:
+        """The batches of this epoch."""
+        return (self[number * len(self) + step] for step in range(len(self)))
 
     def numbers(self, step: int) -> tuple[int, IntArray]:
         """The epoch of a step, and the numbers of its sequences."""

@@ -13,7 +13,7 @@
 import json
 import mmap
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -71,6 +71,9 @@ class Corpus:
         self.documents = self._map("documents.bin", "uint64", m.documents + 1)
         self.splits = self._map("splits.bin", "uint8", m.documents)
         self._tokenizer: WordPieceTokenizer | None = None
+        if int(self.sentences[-1]) != m.tokens or int(self.documents[-1]) != m.sentences \
+                or (np.diff(self.documents.astype(np.int64)) < 0).any():
+            raise CorpusError(f"The indices of {self.directory} are damaged; prepare the corpus again.")
 
     def _map(self, name: str, dtype: str, size: int) -> npt.NDArray[Any]:
         path = self.directory / name
@@ -158,7 +161,7 @@ def _read_manifest(directory: Path) -> Manifest:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CorpusError(f"{path} cannot be read: {error}.") from None
     if not isinstance(content, dict) or content.get("format_version") != VERSION:
         raise CorpusError(f"{path} is not of format version {VERSION}; prepare the corpus again.")
@@ -166,7 +169,8 @@ def _read_manifest(directory: Path) -> Manifest:
         manifest = Manifest(**content)
     except TypeError:
         raise CorpusError(f"{path} has keys that are not known; prepare the corpus again.") from None
-    sizes = (manifest.tokens, manifest.sentences, manifest.documents)
-    if manifest.dtype not in ("uint16", "uint32") or not all(isinstance(n, int) and n >= 0 for n in sizes):
+    sizes = [getattr(manifest, field.name) for field in fields(Manifest) if type(field.default) is int]
+    if manifest.dtype not in ("uint16", "uint32") or not all(type(n) is int and n >= 0 for n in sizes) \
+            or not all(isinstance(name, str) for name in manifest.sources):
         raise CorpusError(f"{path} is damaged; prepare the corpus again.")
     return manifest

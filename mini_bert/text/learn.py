@@ -38,7 +38,11 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: boo
         raw.clear()
 
     for text in texts:
-        raw.update(table.chunks(text))
+        chunks = table.chunks(text)
+        raw.update(chunk for chunk in chunks if len(chunk) <= MAX_WORD_LENGTH)
+        for chunk in chunks:
+            if len(chunk) > MAX_WORD_LENGTH:          # text without spaces: its words repeat, it does not
+                words.update(word for word in table.words(chunk) if len(word) <= MAX_WORD_LENGTH)
         if len(raw) > _CHUNKS_IN_MEMORY:
             settle()
     settle()

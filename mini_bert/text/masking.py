@@ -145,8 +145,8 @@ def _spans(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.rand
     taken = np.zeros(len(candidates), bool)
     while (left := wanted - int(taken.sum())) > 0:
         length = min(int(rng.geometric(1 / MEAN_SPAN)), LONGEST_SPAN, left)
-        start = int(rng.integers(len(candidates)))
-        taken[start : start + length] = True
+        start = int(rng.integers(1 - length, len(candidates)))    # from before the beginning: all places are alike
+        taken[max(start, 0) : start + length] = True
     return candidates[taken]
 
 

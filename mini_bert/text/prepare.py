@@ -14,16 +14,22 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from os import PathLike
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+try:
+    import fcntl
+except ImportError:           # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 from ..errors import CorpusError
-from ..files import write_files
+from ..files import replace_directory, write_files
 from ..interrupts import children_without_interrupts, held_interrupts
 from .corpus import MANIFEST, Manifest
 from .seen import Seen
@@ -55,6 +61,15 @@ _tokenizer: WordPieceTokenizer        # of a worker process
 def _start_worker(tokenizer: WordPieceTokenizer) -> None:
     global _tokenizer
     _tokenizer = tokenizer
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """If the parent is killed it cannot end its workers."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(documents: list[list[str]]) -> _Result:
@@ -86,18 +101,14 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
     """
     if not 0 <= heldout < 1:
         raise CorpusError(f"heldout must be in [0, 1), not {heldout}.")
-    target = Path(out)
-    if target.exists() and not overwrite:
-        raise CorpusError(f"{target} exists already; name another directory, or say --overwrite.")
-    if target.exists() and not (target / MANIFEST).is_file():
-        raise CorpusError(f"{target} is not a corpus, so it is not overwritten; name another directory.")
+    target = Path(out).resolve()
+    _require_free(target, overwrite)
     sources = find_sources(names)
     partial = target.parent / f".{target.name}.partial"
     new_parents = [parent for parent in target.parents if not parent.exists()]
     try:
-        shutil.rmtree(partial, ignore_errors=True)        # of a run that was interrupted
-        partial.mkdir(parents=True)
         with ExitStack() as stack:
+            _lock(partial, target, stack)
             writer = stack.enter_context(_Writer(partial, tokenizer, heldout))
             report = ReadingReport()
             blocks = _blocks(paragraphs(sources, report, strict), Seen(partial) if deduplicate else None,
@@ -107,31 +118,41 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
                 if progress is not None:
                     progress(report.bytes_read, writer.manifest.tokens)
             manifest = writer.finish(sources, report, {"heldout": heldout, "deduplicate": deduplicate})
-        _take_place(partial, target)
-        return manifest
+            _require_free(target, overwrite)          # another process may have been here meanwhile
+            replace_directory(partial, target)
+            return manifest
     except OSError as error:
         raise CorpusError(f"Cannot write {target}: {error.strerror or error}.") from None
     except BrokenProcessPool:
         raise CorpusError("A worker process was ended from outside, perhaps for want of memory; "
                           "try again with fewer workers.") from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
         if not target.exists():
             for parent in new_parents:
                 with suppress(OSError):
                     parent.rmdir()
 
 
-def _take_place(partial: Path, target: Path) -> None:
-    """Rename the finished directory; an older one is removed only when the new one stands."""
-    if target.exists():
-        old = target.parent / f".{target.name}.old"
-        shutil.rmtree(old, ignore_errors=True)
-        target.rename(old)
-        partial.rename(target)
-        shutil.rmtree(old)
-    else:
-        partial.rename(target)
+def _require_free(target: Path, overwrite: bool) -> None:
+    if target.exists() and not overwrite:
+        raise CorpusError(f"{target} exists already; name another directory, or say --overwrite.")
+    if target.exists() and not (target / MANIFEST).is_file():
+        raise CorpusError(f"{target} is not a corpus, so it is not overwritten; name another directory.")
+
+
+def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
+    """Make the directory to work in, or empty that of a run that was killed; refuse one that is in use."""
+    partial.mkdir(parents=True, exist_ok=True)
+    if fcntl is not None:
+        handle = os.open(partial, os.O_RDONLY)
+        stack.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CorpusError(f"Another process is preparing {target}.") from None
+    stack.callback(shutil.rmtree, partial, ignore_errors=True)
+    for left in partial.iterdir():
+        left.unlink()
 
 
 def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest) -> Iterator[_Work]:
@@ -247,9 +268,9 @@ class _Writer:
                               + (" ..." if len(sources) > 3 else "") + ".")
         self._files["sentences"].write(np.uint64(m.tokens).tobytes())
         self._files["documents"].write(np.uint64(m.sentences).tobytes())
-        if self.heldout and self._draws is not None and m.documents > 1:      # neither split may be empty
+        if self.heldout and self._draws is not None:      # neither split is left empty, a sole document is for training
             (_, lowest), (_, highest) = self._draws
-            if m.heldout_documents == 0:
+            if m.heldout_documents == 0 and m.documents > 1:
                 self._move(lowest, 1)
             elif m.heldout_documents == m.documents:
                 self._move(highest, 0)

@@ -130,7 +130,7 @@ _named: dict[str, Callable[[str], Source]] = {}       # prefix -> what opens suc
 
 
 def register_source(prefix: str, open_source: Callable[[str], Source]) -> None:
-    """Names that begin with `prefix` are opened by this."""
+    """Names that begin with `prefix`, which ends in a colon, or that are it, are opened by this."""
     _named[prefix] = open_source
 
 
@@ -139,7 +139,8 @@ def find_sources(names: Iterable[str]) -> list[Source]:
     sources: list[Source] = []
     for name in names:
         path = Path(name)
-        registered = next((prefix for prefix in _named if name.startswith(prefix)), None)
+        registered = next((known for known in _named if name == known or (known.endswith(":")
+                                                                          and name.startswith(known))), None)
         if registered is not None and not path.exists():
             sources.append(_named[registered](name))
         elif name == "-" or path.is_file() or path.is_fifo():

@@ -5,7 +5,7 @@ a word are spelled with ## in front. A word that cannot be cut so is [UNK].
 
     unaffable -> un ##aff ##able
 
-Natural text repeats itself. A chunk between white space ("affable,") always becomes the same ids, so they
+Natural text repeats itself. A chunk between white space and punctuation always becomes the same ids, so they
 are kept: most chunks of a text are then one look-up.
 """
 
@@ -57,6 +57,8 @@ class WordPieces(dict[str, bytes]):
             # a chunk that is not a word yet has words that are, or will be, here as chunks
             ids = self.cut(chunk) if words == [chunk] else \
                 b"".join([self[word] if word.isascii() else self.cut(word) for word in words])
+        if len(chunk) > MAX_WORD_LENGTH:              # text without spaces: it will hardly come again
+            return ids
         if len(self) >= _REMEMBERED:
             self.older = dict(self)
             self.clear()

@@ -22,7 +22,7 @@ from ..core.arrays import Array
 from ..core.model import MiniBERT
 from ..core.safetensors_file import safetensors_chunks
 from ..errors import CheckpointError
-from ..files import sync_directory, write_files
+from ..files import replace_directory, write_files
 from ..text.tokenizer import WordPieceTokenizer
 
 CHECKSUMS, STATE, MOMENTS = "checksums.json", "state.json", "optimiser.safetensors"
@@ -43,32 +43,11 @@ def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenize
             write_files(partial, {MOMENTS: safetensors_chunks(moments)})
         sums = {file.name: _checksum(file) for file in sorted(partial.iterdir())}
         write_files(partial, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
-        take_place(partial, target)
+        replace_directory(partial, target)
     except OSError as error:
         raise CheckpointError(f"Cannot write {target}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def take_place(partial: Path, target: Path) -> None:
-    """Rename a finished directory over an older one, which is removed when the new one stands."""
-    old = _old(target)
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        target.rename(old)
-    partial.rename(target)
-    sync_directory(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def restore_replaced(target: Path) -> None:
-    """If a crash fell between the two renames of `take_place`, put the older directory back."""
-    if _old(target).exists() and not target.exists():
-        _old(target).rename(target)
-
-
-def _old(target: Path) -> Path:
-    return target.parent / f".{target.name}.replaced"
 
 
 def verify_checkpoint(directory: Path) -> None:

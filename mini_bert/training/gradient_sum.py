@@ -6,7 +6,7 @@ it adds it too. The result is that of one thread, bit for bit, whatever the numb
 buffer for all of them, and nobody waits.
 
 The first turn's gradients are not added to zeros but written over what the last step left, by the matrix
-product itself where there is one.
+product itself where there is one. A product that has to wait waits as its two factors, which are smaller.
 """
 
 from collections import Counter
@@ -14,13 +14,16 @@ from threading import Lock
 from typing import NamedTuple
 
 from ..core.arrays import Array, IntArray
-from ..core.params import Parameters
+from ..core.params import Parameters, add_product
 
 
 class _Part(NamedTuple):
+    """A gradient on its way: of a whole parameter, of some rows, or as the factors of a product."""
+
     name: str
-    rows: IntArray | None     # None for a whole parameter
     value: Array
+    rows: IntArray | None = None
+    x: Array | None = None    # the gradient is x^T value
 
 
 class GradientSum:
@@ -64,14 +67,16 @@ class GradientSum:
 
     def _add(self, part: _Part, first: bool) -> None:
         view = self.gradients[part.name]
-        if part.rows is not None:
+        if part.x is not None:
+            add_product(view, part.x, part.value, overwrite=first)
+        elif part.rows is not None:
             if first:
                 view.fill(0)
             view[part.rows] += part.value
-        elif not first:
-            view += part.value
-        elif part.value is not view:
+        elif first:
             view[...] = part.value
+        else:
+            view += part.value
 
 
 class Turn:
@@ -89,12 +94,10 @@ class Turn:
         self._given[target] += 1
 
     def add(self, name: str, value: Array) -> None:
-        self._put(_Part(name, None, value))
+        self._put(_Part(name, value))
 
     def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
-        self._put(_Part(name, rows, values))
+        self._put(_Part(name, values, rows=rows))
 
-    def room(self, name: str) -> Array | None:
-        """The first turn owns the buffer until it has added; a parameter of several names is no one's."""
-        target = self._total._target[name]
-        return self._total.gradients[name] if self._number == 0 and self._total._uses[target] == 1 else None
+    def add_product(self, name: str, x: Array, dy: Array) -> None:
+        self._put(_Part(name, dy, x=x))

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
-from ..files import write_files
+from ..files import restore_directory, write_files
 from ..text.batches import Batches, MLMBatch
 from ..text.corpus import Corpus
 from ..version import __version__
@@ -27,7 +27,6 @@ from .checkpoints import (
     read_state,
     require_space,
     require_writable,
-    restore_replaced,
 )
 from .config import TrainingConfig
 from .log import Log
@@ -82,7 +81,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     values = description["training"] | ({"threads": threads} if threads else {})
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
     for name in ("best", "final"):
-        restore_replaced(run / name)
+        restore_directory(run / name)
     checkpoint, damaged = newest_checkpoint(run / "checkpoints")
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))

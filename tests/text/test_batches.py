@@ -182,3 +182,20 @@ def test_bad_settings_are_refused(corpus):
     for settings in ({"rate": 0}, {"rate": 1.5}, {"unit": "letter"}):
         with pytest.raises(InputError, match=r"mask"):
             Masking(**settings)
+
+
+def test_iterating_again_is_the_next_epoch(corpus):
+    batches = Batches(corpus, max_seq_length=16, batch_size=7)
+    first, second = list(batches), list(batches)
+    assert len(first) == len(second) == len(batches)
+    assert not np.array_equal(first[0].target_ids, second[0].target_ids)
+    assert np.array_equal(second[0].input_ids, next(batches.epoch(1)).input_ids)
+
+
+def test_spans_reach_every_place_alike(corpus):
+    batches = Batches(corpus, max_seq_length=32, batch_size=64, masking=Masking(0.15, "span"))
+    full = [batch for step in range(len(batches) * 30) if (batch := batches[step]).attention_mask.shape[1] == 32]
+    chosen = np.concatenate([batch.mask_positions[batch.attention_mask.all(axis=1)] for batch in full])
+    shares = chosen[:, 1:31].mean(axis=0)
+    assert shares.min() > 0.1
+    assert shares.max() < 0.2

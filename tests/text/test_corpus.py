@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from mini_bert import CorpusError
 from mini_bert.text import prepare as module
 from mini_bert.text import seen as seen_module
 from mini_bert.text import sources as sources_module
+from mini_bert.text.batches import Batches
 from mini_bert.text.corpus import Corpus
 from mini_bert.text.prepare import prepare, token_dtype
 from mini_bert.text.seen import Seen
@@ -245,3 +247,51 @@ def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, token
     assert process.returncode == 128 + number
     assert b"Traceback" not in errors
     assert not (tmp_path / "new").exists()
+
+
+def test_a_sole_document_is_for_training(tmp_path, tokenizer):
+    for number in range(8):
+        (tmp_path / "a.txt").write_text(f"The cat sat on mat {number}.")
+        prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.9, overwrite=True)
+        assert len(Corpus(tmp_path / "made").split("train")) == 1
+
+
+def test_two_preparations_of_one_corpus_do_not_meet(file, tmp_path, tokenizer):
+    def second(done: int, tokens: int) -> None:
+        with pytest.raises(CorpusError, match="Another process"):
+            prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
+
+    prepare([str(file)], tokenizer, tmp_path / "made", workers=1, progress=second)
+    Corpus(tmp_path / "made").tokenizer  # noqa: B018
+
+
+def test_a_rename_that_fails_leaves_the_older_corpus(file, tmp_path, tokenizer, monkeypatch):
+    prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
+    real = Path.rename
+
+    def fail(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError("no")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(CorpusError, match="Cannot write"):
+        prepare([str(file)], tokenizer, tmp_path / "made", workers=1, overwrite=True)
+    Corpus(tmp_path / "made")
+    assert not list(tmp_path.glob(".made*"))
+
+
+@pytest.mark.parametrize("damage", ["sentences.bin", "documents.bin", "tokens.bin", "vocab_size", "unknown_tokens"])
+def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    if damage.endswith(".bin"):
+        content = np.fromfile(tmp_path / "copy" / damage, np.uint16)
+        content[: len(content) // 2] = 65535
+        content.tofile(tmp_path / "copy" / damage)
+    else:
+        manifest = json.loads((tmp_path / "copy" / "corpus.json").read_text())
+        (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, damage: "x"}))
+    with pytest.raises(CorpusError, match="damaged"):
+        batches = Batches(Corpus(tmp_path / "copy"), max_seq_length=16)
+        for step in range(len(batches)):
+            batches[step]

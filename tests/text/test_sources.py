@@ -124,3 +124,9 @@ def test_a_damaged_archive_is_one_sentence(tmp_path):
         (tmp_path / name).write_bytes(pack(TEXT.encode() * 100)[:60])
         with pytest.raises(CorpusError, match=name):
             read(str(tmp_path / name))
+
+
+def test_a_pattern_may_begin_like_the_name_of_a_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pydocs-1.txt").write_text("mine")
+    assert read("pydocs*.txt")[0] == ["mine"]

@@ -235,3 +235,10 @@ def test_a_tokenizer_goes_to_another_process(uncased):
 def test_fingerprints_differ_with_the_order():
     assert Vocabulary(PIECES).digest() == Vocabulary(list(PIECES)).digest()
     assert Vocabulary(PIECES).digest() != Vocabulary([*PIECES[:-2], *PIECES[:-3:-1]]).digest()
+
+
+def test_text_without_spaces_is_not_kept():
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "##a", "\u4e2d"])
+    assert tokenizer.ids("a" * 101) == [1]
+    assert tokenizer.ids("\u4e2d" * 500) == [7] * 500
+    assert len(tokenizer._pieces) == 0

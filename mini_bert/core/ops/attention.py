@@ -24,10 +24,22 @@ class AttentionCache(NamedTuple):
     Q: Array
     K: Array
     V: Array
-    scores: Array
+    key_mask: BoolArray | None
     weights: Array            # P, before dropout
-    dropped: Array            # P after dropout, the weights that V really got
     dropout: DropoutCache
+
+    @property
+    def scores(self) -> Array:
+        """S, for the reader: the backward does not need it, so it is worked out again."""
+        return _scores(self.Q, self.K, self.key_mask)
+
+
+def _scores(Q: Array, K: Array, key_mask: BoolArray | None) -> Array:
+    scores: Array = Q @ K.transpose(0, 1, 3, 2)                # (B, A, Tq, T)
+    scores *= 1 / sqrt(Q.shape[3])
+    if key_mask is not None:
+        scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
+    return scores
 
 
 def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
@@ -39,20 +51,18 @@ def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None =
                       rng: np.random.Generator | None = None) -> tuple[Array, AttentionCache]:
     """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q."""
     B, A, Tq, d_k = Q.shape
-    scores = Q @ K.transpose(0, 1, 3, 2)                       # (B, A, Tq, T)
-    scores *= 1 / sqrt(d_k)
-    if key_mask is not None:
-        scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
-    weights, _ = softmax_forward(scores)
+    scores = _scores(Q, K, key_mask)
+    weights, _ = softmax_forward(scores, out=scores)
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
-    return context, AttentionCache(Q, K, V, scores, weights, dropped, dropout)
+    return context, AttentionCache(Q, K, V, key_mask, weights, dropout)
 
 
 def attention_backward(dcontext: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
     """dcontext (B, A, Tq, d_k) -> dQ, dK, dV."""
-    Q, K, V, _, weights, dropped, dropout = cache
+    Q, K, V, _, weights, dropout = cache
     (B, A, Tq, d_k), T = Q.shape, K.shape[2]
+    dropped = dropout_backward(weights, dropout)               # drop(P) again: dropout is its own transpose
     # context = dropped V
     dV = np.matmul(dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
     ddropped = dcontext @ V.transpose(0, 1, 3, 2)

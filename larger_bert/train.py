@@ -3,7 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
-from mini_bert import MiniBERT, ModelFactory, WordPieceTokenizer
+from mini_bert import CheckpointError, MiniBERT, ModelFactory, WordPieceTokenizer
 from mini_bert.text.batches import Batches
 from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.trainer import Listener, State, Trainer
@@ -29,10 +29,12 @@ class LargerBERTTrainer:
               checkpoint_dir: str | PathLike[str] | None = None) -> State:
         """Train for `num_steps` batches. With `checkpoint_dir`, log and checkpoints are kept there."""
         values = {**self.config.to_dict(), "steps": num_steps, "batch_size": data_generator.batch_size,
-                  "warmup_steps": min(self.config.warmup_steps, num_steps // 10)}
+                  "warmup_steps": min(self.config.warmup_steps, num_steps // 10), "budget": ""}
         run = None if checkpoint_dir is None else Path(checkpoint_dir)
+        if run is not None and run.exists() and any(run.iterdir()):
+            raise CheckpointError(f"{run} is not empty; name another directory for the checkpoints.")
         if run is not None:
             run.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(self.model, data_generator, TrainingConfig.from_dict(values), run=run,
-                          listener=self.listener)
+                          tokenizer=data_generator.sequences.corpus.tokenizer, listener=self.listener)
         return trainer.train()

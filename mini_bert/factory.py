@@ -1,6 +1,7 @@
 """Models and tokenizers by name: a preset to start from, or a directory to load."""
 
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 def load(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """The model in a directory: one that `save` wrote, or a Hugging Face or sentence-transformers BERT."""
+    from .training.checkpoints import CHECKSUMS, verify_checkpoint
+
+    if (Path(directory) / CHECKSUMS).is_file():       # of a run: refuse what has changed since it was written
+        verify_checkpoint(Path(directory))
     return MiniBERT.load(directory, dtype=dtype)
 
 

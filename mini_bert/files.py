@@ -2,11 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-from .errors import CheckpointError
+try:
+    import fcntl
+except ImportError:           # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+from .errors import CheckpointError, MiniBertError
 from .interrupts import held_interrupts
 
 
@@ -45,6 +51,23 @@ def sync_directory(directory: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+@contextmanager
+def locked(directory: Path, refusal: MiniBertError) -> Iterator[None]:
+    """Hold a directory for this process; if another one has it, raise `refusal`. The lock goes with the process."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise refusal from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def replace_directory(finished: Path, target: Path) -> None:

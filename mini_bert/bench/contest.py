@@ -84,6 +84,11 @@ class _Contestant:
         self._process.communicate()           # closes both ends, and waits
 
 
+def rounds_of(steps: int) -> int:
+    """How many rounds make at least so many steps."""
+    return -(-steps // _ROUND)
+
+
 def compete(names: Sequence[str], task: Task, steps: int = 30,
             progress: Callable[[int, int], None] | None = None) -> dict[str, Timing]:
     """At least `steps` steps of each, in turns."""
@@ -91,7 +96,7 @@ def compete(names: Sequence[str], task: Task, steps: int = 30,
     try:
         for contestant in contestants:
             contestant.run(_WARM_UP, keep=False)
-        rounds = -(-steps // _ROUND)
+        rounds = rounds_of(steps)
         for number in range(rounds):
             for contestant in contestants:
                 sleep(0.05)   # let the threads of the one before fall asleep

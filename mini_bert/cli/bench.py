@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TextColumn
 
-from ..bench.contest import Task, Timing, compete
+from ..bench.contest import Task, Timing, compete, rounds_of
 from ..configs import load_config
 from ..core.memory import training_memory
+from ..training.config import TrainingConfig
 from ..training.workers import available_cores
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
@@ -40,7 +41,7 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
     task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(), seed=seed)
     names = ["mini-bert", "floor", *(PEERS[against] if against else [])]
     with progress_bar(TextColumn("rounds"), quiet=quiet) as bar:
-        shown = bar.add_task("measuring", total=None)
+        shown = bar.add_task("measuring", total=rounds_of(steps))
         timings = compete(names, task, steps, lambda done, total: bar.update(shown, completed=done, total=total))
     data = _results(task, timings)
     rows = table("contestant", "median ms", "minimum ms", "of our median", "peak MB",
@@ -84,13 +85,15 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
     Example: mini-bert memory larger --batch-size 8
     """
     model = load_config(config)
-    predicted = training_memory(model, batch_size)
     threads = available_cores()
+    training = TrainingConfig(batch_size=batch_size, micro_batch_size=micro_batch_size, threads=threads)
+    at_once = min(threads * training.resolved(model).micro_batch_size, batch_size)
+    predicted = training_memory(model, at_once)
     measured = {}
     for name, recompute in (("measured", False), ("measured, checkpointing", True)):
         task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed)
         measured[name] = compete(["mini-bert"], task, steps=5)["mini-bert"].peak_bytes
-    rows = table(f"{config} at batch {batch_size}", "MB", right=("MB",))
+    rows = table(f"{config} at batch {batch_size}, {at_once} sequences at once", "MB", right=("MB",))
     parts = {"parameters": predicted.parameters, "gradients": predicted.gradients, "optimiser": predicted.optimiser,
              "activations": predicted.activations}
     for name, size in {**parts, "predicted": predicted.total, **measured}.items():

@@ -10,6 +10,7 @@ from ..text.corpus import Corpus
 from ..training.config import TrainingConfig, load_run_config
 from ..training.finder import Search, find_learning_rate
 from ..training.overfit import overfit
+from ..training.run import require_fitting
 from .output import JsonOption, Output, QuietOption, table, verdict
 from .pretrain import Config, Data, Set, Threads
 from .training_display import TrainingDisplay
@@ -75,7 +76,8 @@ def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
              seed: int) -> tuple[MiniBERT, TrainingConfig, Batches]:
     settings = [*(changes or []), f"training.seed={seed}", f"training.threads={threads}"]
     model, training = load_run_config(config, settings)
-    training = training.resolved(model)
-    batches = Batches(Corpus(data), max_seq_length=training.max_seq_length, batch_size=training.batch_size,
+    training, corpus = training.resolved(model), Corpus(data)
+    require_fitting(corpus, model)
+    batches = Batches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
                       mode=training.sequences, masking=training.masking(), bucket=training.bucket, seed=training.seed)
     return MiniBERT(model, seed=seed), training, batches

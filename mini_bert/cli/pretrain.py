@@ -9,6 +9,8 @@ from rich.markup import escape
 from ..errors import ConfigError
 from ..factory import load
 from ..text.corpus import Corpus
+from ..text.tokenizer import WordPieceTokenizer
+from ..text.tokenizer_files import VOCAB
 from ..training.config import TrainingConfig, load_run_config
 from ..training.run import baselines, read_run, resume_run, start_run
 from ..training.trainer import Trainer
@@ -20,7 +22,7 @@ Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
 Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus made by `mini-bert data prepare`.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A change of the config, such as "
                                                "training.learning_rate=1e-3; may be repeated.")]
-Threads = Annotated[int, typer.Option("--threads", min=0, help="Threads; 0 for all cores. They change no result.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores, or as before; they change no result.")]
 
 
 def pretrain_command(data: Data,
@@ -40,14 +42,20 @@ def pretrain_command(data: Data,
 
     Example: mini-bert pretrain --config mini --data corpus.mb --out run --budget 1h --set training.learning_rate=2e-3
     """
+    if steps is not None and budget is not None:
+        raise ConfigError("--steps and --budget both say how long to train; give one of them.")
     given = {"steps": steps, "budget": budget, "threads": threads or None, "seed": seed}
     sets = [*(changes or []), *(f"training.{key}={value}" for key, value in given.items() if value is not None)]
     model, training = load_run_config(config, sets)
     initial = None
     if start is not None:
+        if any(change.startswith("model.") for change in sets):
+            raise ConfigError("--from brings its own model; nothing of it can be --set.")
         initial = load(start)
         model = initial.config
     corpus = Corpus(data)
+    if start is not None and (Path(start) / VOCAB).is_file():
+        corpus.require_vocabulary(WordPieceTokenizer.load(start))     # else its words would mean others
     display = TrainingDisplay(quiet, baselines(corpus))
     trainer = start_run(model, training, data, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))
@@ -59,8 +67,10 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
                                                              help="Where the corpus is now, if it was moved.")] = None,
                    threads: Threads = 0,
                    seed: Annotated[int | None, typer.Option("--seed", help="The run's own, if given.")] = None,
-                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   changes: Set = None, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Go on with a run from its newest checkpoint: the result is that of a run that was never stopped.
+
+    With --set it goes on with other settings, for instance a lower learning rate.
 
     Example: mini-bert resume run
     """
@@ -70,7 +80,7 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     about = description.get("about", {})
     known = {key: about[key] for key in ("uniform_loss", "unigram_loss") if key in about}
     display = TrainingDisplay(quiet, known if len(known) == 2 else None)
-    trainer = resume_run(run, threads=threads, data=data, listener=display)
+    trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)
     if trainer.state.step >= trainer.state.total_steps:
         display.said(f"{run} is finished: {trainer.state.step:,} steps.")
     else:
@@ -89,10 +99,11 @@ def _train(trainer: Trainer, display: TrainingDisplay, out: Path, as_json: bool,
     with display:
         state = trainer.train()
     best = f", best held-out loss {state.best_loss:.4f} at step {state.best_step:,}" if state.best_step else ""
-    data: dict[str, Any] = {"run": str(out), **state.to_json(), "interrupted": trainer.interrupted}
-    if trainer.interrupted:
-        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} and saved. To go on: "
+    data: dict[str, Any] = {"run": str(out), **state.to_json(), "interrupted": trainer.interrupted is not None}
+    if trainer.interrupted is not None:
+        done = "and saved" if trainer.saved == state.step else "; the last good checkpoint is kept"
+        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} {done}. To go on: "
                                             f"mini-bert resume {escape(str(out))}")
-        raise typer.Exit(130)
+        raise typer.Exit(128 + trainer.interrupted)
     Output(as_json, quiet).result(data, f"{state.step:,} steps, {state.tokens:,} tokens in {state.seconds:,.0f} s"
                                         f"{best}. The model: {escape(str(out / 'final'))}")

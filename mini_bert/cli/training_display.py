@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..training.trainer import Listener, State, Trainer
 
@@ -17,8 +17,8 @@ class TrainingDisplay(Listener):
         self.console = Console(stderr=True, highlight=False, emoji=False)
         self.live = self.console.is_interactive and not quiet
         self._progress = Progress(
-            TextColumn("step {task.completed:,.0f}/{task.total:,.0f}"), BarColumn(bar_width=20),
-            TextColumn("{task.fields[shown]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+            TextColumn("{task.completed:,.0f}/{task.total:,.0f}"), BarColumn(bar_width=8),
+            TextColumn("{task.fields[shown]}"), TimeRemainingColumn(compact=True), TextColumn("left"),
             console=self.console, disable=not self.live)
         self._task: TaskID | None = None
         self._shown: dict[str, str] = {}
@@ -43,13 +43,13 @@ class TrainingDisplay(Listener):
         if self.live and self._task is not None:
             self._shown["loss"] = f"loss [bold]{state.smoothed_loss / max(state.smoothing, 1e-9):.3f}[/bold]"
             self._progress.update(self._task, completed=state.step, total=state.total_steps,
-                                  shown="  ".join(self._shown.values()))
+                                  shown=" ".join(self._shown.values()))
 
     def logged(self, record: dict[str, Any]) -> None:
         if record.get("eval_loss") is not None:
             self._shown["heldout"] = f"held-out [bold]{record['eval_loss']:.3f}[/bold]"
         if record["tokens_per_second"]:
-            self._shown["speed"] = f"{record['tokens_per_second']:,.0f} tokens/s"
+            self._shown["speed"] = f"{record['tokens_per_second'] / 1e3:.1f}k tokens/s"
         self._shown["memory"] = f"{record['rss_mb']:,.0f} MB"
         if not self.live or record.get("eval_loss") is not None:
             self.said(_line(record))

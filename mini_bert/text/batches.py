@@ -10,7 +10,7 @@ keyed by (seed, epoch), and a mask by (seed, epoch, sequence).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,6 @@ class Sequences:
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
         """The sequences of these numbers."""
         starts, ends = self.spans(numbers)
-        if (starts > ends).any() or ends.max() > len(self.corpus.tokens):
-            raise self._damaged()
         lengths = ends - starts + 2
         ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
         column = np.arange(ids.shape[1])
@@ -89,6 +87,12 @@ class Sequences:
         return Rows(ids, column < lengths[:, None])
 
 
+    def _checked(self, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """Places in the tokens, from an index that may be damaged."""
+        if (starts > ends).any() or (ends > len(self.corpus.tokens)).any():
+            raise self._damaged()
+        return starts.astype(np.int64), ends.astype(np.int64)
+
     def _damaged(self) -> CorpusError:
         return CorpusError(f"{self.corpus.directory} is damaged; prepare the corpus again.")
 
@@ -98,7 +102,7 @@ class PackedSequences(Sequences):
 
     def _borders(self, documents: IntArray) -> tuple[IntArray, IntArray]:
         firsts, sentences = self.corpus.documents, self.corpus.sentences
-        return (sentences[firsts[documents]].astype(np.int64), sentences[firsts[documents + 1]].astype(np.int64))
+        return self._checked(sentences[firsts[documents]], sentences[firsts[documents + 1]])
 
     def count(self) -> IntArray:
         begin, end = self._borders(self.documents)
@@ -125,8 +129,8 @@ class SentenceSequences(Sequences):
 
     def _sentence(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         """Begin and end of sentences, which are numbered through the whole corpus."""
-        starts = self.corpus.sentences[numbers].astype(np.int64)
-        return starts, np.minimum(self.corpus.sentences[numbers + 1].astype(np.int64), starts + self.T - 2)
+        starts, ends = self._checked(self.corpus.sentences[numbers], self.corpus.sentences[numbers + 1])
+        return starts, np.minimum(ends, starts + self.T - 2)
 
 
 class PairSequences(SentenceSequences):

@@ -28,7 +28,7 @@ from .tokenizer import WordPieceTokenizer
 MANIFEST = "corpus.json"
 SPLITS = ("train", "heldout")
 VERSION = 1
-_SAMPLES, _SAMPLE = 64, 4096          # of a fingerprint: how many, and elements in each
+_BLOCK, _WHOLE, _SAMPLES = 1 << 18, 1 << 31, 1000       # of a fingerprint: elements, bytes, blocks
 
 
 @dataclass
@@ -133,14 +133,13 @@ class Corpus:
         return counts
 
     def fingerprint(self) -> str:
-        """A digest that changes with the text: of the manifest, and of samples spread over the files.
-
-        It is quick whatever the corpus' size, and any other preparation differs in it.
-        """
+        """A digest of the manifest and of all files; beyond 2 GB, of samples spread over them, so that it is quick."""
         digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
         for array in (self.tokens, self.sentences, self.documents, self.splits):
-            for start in np.linspace(0, max(len(array) - _SAMPLE, 0), _SAMPLES, dtype=np.int64).tolist():
-                digest.update(array[start : start + _SAMPLE].tobytes())
+            blocks = range(0, len(array), _BLOCK)
+            for start in blocks if array.nbytes <= _WHOLE else blocks[:: len(blocks) // _SAMPLES]:
+                digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
+                self.release()
         return digest.hexdigest()
 
     def document(self, number: int) -> npt.NDArray[Any]:

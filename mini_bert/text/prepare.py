@@ -23,13 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-try:
-    import fcntl
-except ImportError:           # not on Windows
-    fcntl = None  # type: ignore[assignment]
-
 from ..errors import CorpusError
-from ..files import replace_directory, write_files
+from ..files import locked, replace_directory, write_files
 from ..interrupts import children_without_interrupts, held_interrupts
 from .corpus import MANIFEST, Manifest
 from .seen import Seen
@@ -143,13 +138,7 @@ def _require_free(target: Path, overwrite: bool) -> None:
 def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
     """Make the directory to work in, or empty that of a run that was killed; refuse one that is in use."""
     partial.mkdir(parents=True, exist_ok=True)
-    if fcntl is not None:
-        handle = os.open(partial, os.O_RDONLY)
-        stack.callback(os.close, handle)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CorpusError(f"Another process is preparing {target}.") from None
+    stack.enter_context(locked(partial, CorpusError(f"Another process is preparing {target}.")))
     stack.callback(shutil.rmtree, partial, ignore_errors=True)
     for left in partial.iterdir():
         left.unlink()

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..core.arrays import Array, IntArray
 from ..core.gradients import add_mlm_gradients
 from ..core.model import MiniBERT
@@ -38,9 +40,10 @@ class BatchGradients:
 
         def one(work: tuple[int, MLMBatch]) -> tuple[float, int]:
             number, part = work
-            return add_mlm_gradients(self.model, self._total.turn(number), part.input_ids, part.target_ids,
-                                     part.mask_positions, part.attention_mask, token_types=part.token_types,
-                                     dropout_key=(*dropout_key, number), recompute=self.recompute)
+            with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is noticed, and skipped
+                return add_mlm_gradients(self.model, self._total.turn(number), part.input_ids, part.target_ids,
+                                         part.mask_positions, part.attention_mask, token_types=part.token_types,
+                                         dropout_key=(*dropout_key, number), recompute=self.recompute)
 
         results = self.workers.map(one, enumerate(micro_batches(batch, self.micro_batch_size)))
         self._total.finish()
@@ -72,8 +75,9 @@ def evaluate_batches(model: MiniBERT, batches: list[MLMBatch], workers: Workers)
     training, model.training = model.training, False
 
     def one(batch: MLMBatch) -> tuple[float, int, int]:
-        logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                  positions=batch.mask_positions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
+                                      positions=batch.mask_positions)
         targets = batch.target_ids[batch.mask_positions]
         loss, _ = cross_entropy_forward(logits, targets)
         return loss, _right(logits, targets), len(targets)

@@ -16,11 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.arrays import Array
 from ..core.model import MiniBERT
 from ..core.safetensors_file import safetensors_chunks
+from ..core.storage import CONFIG, WEIGHTS
 from ..errors import CheckpointError
 from ..files import replace_directory, write_files
 from ..text.tokenizer import WordPieceTokenizer
@@ -54,6 +53,8 @@ def verify_checkpoint(directory: Path) -> None:
     """Refuse a checkpoint that is incomplete or has changed since it was written."""
     try:
         sums = json.loads((directory / CHECKSUMS).read_bytes())
+        if not {CONFIG, WEIGHTS, STATE} <= sums.keys():
+            raise ValueError
         damaged = [name for name, digest in sums.items() if _checksum(directory / name) != digest]
     except (OSError, ValueError, AttributeError, TypeError):
         raise CheckpointError(f"{directory} is not a whole checkpoint: its {CHECKSUMS}, or a file that it names, "
@@ -102,6 +103,13 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
     return None, reasons
 
 
+def remove_newer(folder: Path, checkpoint: Path) -> None:
+    """Remove what stands in the way of a run that goes on from `checkpoint`: newer, damaged ones, and leftovers."""
+    newer = list_checkpoints(folder)
+    for path in (*newer[: newer.index(checkpoint)], *folder.glob(".step-*")):
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def remove_older(folder: Path, keep: int) -> None:
     """Keep the newest `keep` checkpoints. One that is going loses its name first."""
     for path in list_checkpoints(folder)[keep:]:
@@ -132,7 +140,3 @@ def require_writable(folder: Path) -> None:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise CheckpointError(f"Cannot write to {existing}; choose another directory.")
-
-
-def finite(model: MiniBERT) -> bool:
-    return bool(np.isfinite(model.params.flat.sum(dtype=np.float64)))

@@ -93,8 +93,8 @@ class TrainingConfig(Settings):
         if length > model.max_seq_length:
             raise ConfigError(f"training.max_seq_length={length} is more than the model takes, "
                               f"model.max_seq_length={model.max_seq_length}.")
-        share = -(-self.batch_size // threads)
-        suitable = min(share, max(1, _MICRO_BATCH_TOKENS // length))
+        # of batch and length alone, so that the number of threads changes no bit of a run; two parts at least
+        suitable = min(-(-self.batch_size // 2), max(1, _MICRO_BATCH_TOKENS // length))
         return replace(self, threads=threads, max_seq_length=length,
                        micro_batch_size=min(self.micro_batch_size or suitable, self.batch_size))
 
@@ -103,15 +103,22 @@ def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = 
                                                                                              TrainingConfig]:
     """Model and training of a preset or a YAML file, with changes such as "training.learning_rate=1e-3"."""
     model, training = load_sections(name_or_file)
-    sections: dict[str, dict[str, Any]] = {"model": model.to_dict(), "training": dict(training)}
+    sections = changed({"model": model.to_dict(), "training": dict(training)}, changes)
+    return ModelConfig.from_dict(sections["model"]), TrainingConfig.from_dict(sections["training"])
+
+
+def changed(sections: dict[str, dict[str, Any]], changes: Iterable[str],
+            source: str = "The config") -> dict[str, dict[str, Any]]:
+    """Sections of settings with changes such as "training.learning_rate=1e-3"."""
     for change in changes:
         name, equals, value = change.partition("=")
         section, dot, key = name.strip().partition(".")
         if not equals or not dot or section not in sections:
-            raise ConfigError(f"{change!r} is not a change of the config; write for instance "
-                              "training.learning_rate=1e-3 or model.dropout=0.1.")
-        sections[section][key] = value.strip()
-    return ModelConfig.from_dict(sections["model"]), TrainingConfig.from_dict(sections["training"])
+            example = f"{next(reversed(sections))}.learning_rate=1e-3"
+            raise ConfigError(f"{change!r} is not a change of what can be changed in {source}; write for instance "
+                              f"{example}.")
+        sections[section] = {**sections[section], key: value.strip()}
+    return sections
 
 
 def parse_duration(text: str) -> float:

@@ -13,7 +13,8 @@ from ..core.model import MiniBERT
 from ..errors import ConfigError, NumericalError
 from .batch_gradients import BatchGradients
 from .config import TrainingConfig
-from .optimiser import AdamW
+from .optimiser import AdamW, clip_factor
+from .parts import rate_factors
 from .trainer import Batches
 from .workers import workers
 
@@ -50,7 +51,8 @@ def _search(model: MiniBERT, batches: Batches, config: TrainingConfig, rates: li
     losses: list[float] = []
     average, burst = 0.0, None
     optimiser = AdamW(model.params, beta1=config.beta1, beta2=config.beta2, epsilon=config.epsilon,
-                      weight_decay=config.weight_decay)
+                      weight_decay=config.weight_decay,
+                      factors=rate_factors(model, config.layer_decay, config.freeze))
     with workers(config.threads) as team:
         gradients = BatchGradients(model, team, config.micro_batch_size, config.gradient_checkpointing)
         for step, rate in enumerate(rates):
@@ -65,7 +67,7 @@ def _search(model: MiniBERT, batches: Batches, config: TrainingConfig, rates: li
             if not isfinite(norm) or losses[-1] > _BURST * min(losses):
                 burst = rate
                 break
-            clip = min(1.0, config.max_grad_norm / norm) if config.max_grad_norm and norm else 1.0
+            clip = clip_factor(norm, config.max_grad_norm)
             optimiser.step(gradients.gradients, learning_rate=rate, scale=clip / max(loss.masked, 1), workers=team)
     rates = rates[: len(losses)]
     return Search(rates, losses, _steepest(rates, losses), burst)

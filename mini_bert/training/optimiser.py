@@ -116,6 +116,11 @@ class AdamW:
         return update
 
 
+def clip_factor(norm: float, limit: float) -> float:
+    """What gradients of this norm are multiplied by, so that it is at most the limit; a limit of 0 is none."""
+    return min(1.0, limit / norm) if limit and norm else 1.0
+
+
 _Update = Callable[[_Range, Array, Array], tuple[float, float, float]]
 _Norms = list[tuple[str, float, float, float]]        # part; squares of gradient, update and weight
 

@@ -42,9 +42,15 @@ class _Target(Listener):
 
 def overfit(model: MiniBERT, batch: MLMBatch, config: TrainingConfig, *, target: float = 0.05,
             listener: Listener | None = None) -> tuple[float, int]:
-    """Train on one batch until its loss is below `target` or the steps are over: the last loss, and the steps."""
+    """Train on one batch until its loss is below `target` or the steps are over: the last loss, and the steps.
+
+    Ctrl-C raises KeyboardInterrupt.
+    """
     watch = _Target(target, listener or Listener())
     settings = replace(config, schedule="constant", eval_every=0, weight_decay=0.0)
-    state = Trainer(model, _OneBatch(batch), settings, listener=watch).train()
+    trainer = Trainer(model, _OneBatch(batch), settings, listener=watch)
+    state = trainer.train()
+    if trainer.interrupted is not None:
+        raise KeyboardInterrupt
     return watch.loss, state.step
 

@@ -7,6 +7,8 @@
 """
 
 import platform
+import shutil
+from collections.abc import Iterable
 from math import log
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,11 @@ from .checkpoints import (
     newest_checkpoint,
     read_moments,
     read_state,
+    remove_newer,
     require_space,
     require_writable,
 )
-from .config import TrainingConfig
+from .config import TrainingConfig, changed
 from .log import Log
 from .trainer import Listener, State, Trainer
 
@@ -40,12 +43,12 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
               initial: MiniBERT | None = None, listener: Listener | None = None) -> Trainer:
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
     run, corpus = Path(out), Corpus(data)
+    require_fitting(corpus, model)
+    if run.is_dir() and {path.name for path in run.iterdir()} == {"checkpoints"}:
+        shutil.rmtree(run)                            # a run that was killed before it had begun
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         hint = f"continue it with: mini-bert resume {run}" if (run / CONFIG).exists() else "choose another directory"
         raise CheckpointError(f"{run} exists already; {hint}.")
-    if corpus.manifest.vocab_size > model.vocab_size:
-        raise ConfigError(f"{corpus.directory} has a vocabulary of {corpus.manifest.vocab_size} pieces; the model "
-                          f"takes {model.vocab_size}: set model.vocab_size={corpus.manifest.vocab_size}.")
     training = training.resolved(model)
     network = MiniBERT(model, seed=training.seed) if initial is None else initial
     batches, heldout = _data(corpus, training)
@@ -65,12 +68,19 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
     return trainer
 
 
-def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = None,
+def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
+    """Refuse a corpus with more words than the model knows."""
+    if corpus.manifest.vocab_size > model.vocab_size:
+        raise ConfigError(f"{corpus.directory} has a vocabulary of {corpus.manifest.vocab_size} pieces; the model "
+                          f"takes {model.vocab_size}: set model.vocab_size={corpus.manifest.vocab_size}.")
+
+
+def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = None, changes: Iterable[str] = (),
                listener: Listener | None = None) -> Trainer:
     """A trainer that continues the run in `out` from its newest whole checkpoint.
 
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
-    change the result.
+    change the result. Changes such as "training.learning_rate=1e-4" do, and are kept in config.yaml.
     """
     run = Path(out)
     description = read_run(run)
@@ -78,7 +88,10 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     if corpus.fingerprint() != description["data"]["fingerprint"]:
         raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
                           "prepare it as it was, or begin a new run.")
+    if corpus.manifest.vocab_digest != description["data"].get("vocab_digest"):
+        raise CorpusError(f"{corpus.directory} has another vocabulary than when the run began.")
     values = description["training"] | ({"threads": threads} if threads else {})
+    values = changed({"training": values}, changes, f"{run / CONFIG}")["training"]
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
     for name in ("best", "final"):
         restore_directory(run / name)
@@ -93,7 +106,12 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     moments = read_moments(checkpoint, network.params.flat)
     trainer.optimiser.m[...], trainer.optimiser.v[...] = moments["m"], moments["v"]
     trainer.optimiser.t = trainer.state.optimiser_steps
+    remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)
+    if changes:
+        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict()})})
+        if not training.budget:
+            trainer.state.total_steps = training.steps
     for sentence in damaged:
         trainer.listener.said(sentence)
     return trainer

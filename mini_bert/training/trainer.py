@@ -7,14 +7,17 @@ stopped, or killed, and continued from a checkpoint therefore ends with the same
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
+from signal import Signals
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 from ..core.model import MiniBERT
-from ..errors import NumericalError
+from ..errors import CheckpointError, NumericalError
+from ..files import locked
 from ..interrupts import held_interrupts
 from ..text.batches import MLMBatch
 from ..text.tokenizer import WordPieceTokenizer
@@ -22,7 +25,7 @@ from .batch_gradients import BatchGradients, BatchLoss, Evaluation, evaluate_bat
 from .checkpoints import remove_older, write_checkpoint
 from .config import TrainingConfig
 from .log import Log
-from .optimiser import AdamW, Measures
+from .optimiser import AdamW, Measures, clip_factor
 from .parts import parts_of, rate_factors
 from .process_memory import peak_resident_bytes, resident_bytes
 from .schedule import learning_rate
@@ -58,7 +61,10 @@ class State:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "State":
         best = values.get("best_loss")
-        return cls(**{**values, "best_loss": float("inf") if best is None else best})
+        try:
+            return cls(**{**values, "best_loss": float("inf") if best is None else best})
+        except TypeError:
+            raise CheckpointError("The checkpoint's state has keys that this version does not know.") from None
 
 
 class Batches(Protocol):
@@ -113,38 +119,52 @@ class Trainer:
         self.state = State(total_steps=config.steps)
         self._log = Log(run) if run is not None else None
         self._interval = _Interval()
-        self.interrupted = False
+        self._began = perf_counter()
+        self._reserve: dict[str, float] = {}              # seconds that the end of a run will need
+        self.interrupted: Signals | None = None
+        self.saved = -1                                   # the step of the last checkpoint
 
     # ---------------------------------------------------------------- the loop
 
     def train(self) -> State:
         """Train to the end of the schedule, or until SIGINT or SIGTERM, which lets the step finish and saves."""
-        config, state = self.config, self.state
-        was_training, self.model.training = self.model.training, True
-        try:
-            with held_interrupts() as interrupts, workers(config.threads) as team:
-                gradients = BatchGradients(self.model, team, config.micro_batch_size, config.gradient_checkpointing)
-                if config.budget and state.step == 0:
-                    self._plan_first(gradients)
-                self.listener.began(self)
-                while state.step < state.total_steps and interrupts.noted is None:
-                    self._advance(gradients, team)
-                if interrupts.noted is not None:
-                    self.interrupted = True
-                    interrupts.answered()
-                    self.save()
-        finally:
-            self.model.training = was_training
+        state = self.state
+        self._began = perf_counter() - state.seconds
+        with ExitStack() as stack:
+            if self.run is not None:
+                busy = CheckpointError(f"Another process is training in {self.run}.")
+                stack.enter_context(locked(self.run, busy))
+            interrupts = stack.enter_context(held_interrupts())
+            team, gradients = stack.enter_context(self._ready())
+            if self.config.budget and state.step == 0:
+                self._plan_first(gradients, team)
+            self.listener.began(self)
+            while state.step < state.total_steps and interrupts.noted is None:
+                self._advance(gradients, team)
+            if interrupts.noted is not None:
+                self.interrupted = interrupts.noted
+                interrupts.answered()
+                self.save()
+            elif self.run is not None and not (self.run / "final").exists():
+                self.save(final=True)                 # the run had been killed just before
         return state
 
     def steps(self) -> Iterator[float]:
         """The loss of one step after another, without log, evaluation and checkpoints: for measuring."""
-        self.model.set_training(True)
-        with workers(self.config.threads) as team:
-            gradients = BatchGradients(self.model, team, self.config.micro_batch_size,
-                                       self.config.gradient_checkpointing)
+        with self._ready() as (team, gradients):
             while self.state.step < self.state.total_steps:
                 yield self._step(gradients, team, measure=False).loss.mean
+
+    @contextmanager
+    def _ready(self) -> Iterator[tuple[Workers, BatchGradients]]:
+        """Threads, a place for gradients, and the model in training mode."""
+        config, was_training = self.config, self.model.training
+        self.model.set_training(True)
+        try:
+            with workers(config.threads) as team:
+                yield team, BatchGradients(self.model, team, config.micro_batch_size, config.gradient_checkpointing)
+        finally:
+            self.model.set_training(was_training)
 
     def _advance(self, gradients: BatchGradients, team: Workers) -> None:
         """One step, and what is due behind it."""
@@ -152,19 +172,18 @@ class Trainer:
         last = state.step + 1 == state.total_steps
         logs = last or (state.step + 1) % config.log_every == 0
         result = self._step(gradients, team, logs)
-        state.seconds += perf_counter() - begin
         self._interval.seconds += perf_counter() - begin
         evaluates = bool(self.heldout) and (last or (config.eval_every > 0 and state.step % config.eval_every == 0))
         if logs or evaluates:
-            begin = perf_counter()
             evaluation = self._evaluate(team) if evaluates else None
-            state.seconds += perf_counter() - begin
+            state.seconds = perf_counter() - self._began
             self._report(result, evaluation)
         self.listener.stepped(state, result.loss.mean)
-        if config.budget and logs and not last:
-            self._plan_again()
         if last or state.step % config.checkpoint_every == 0:
             self.save(final=last)
+        state.seconds = perf_counter() - self._began
+        if config.budget and logs and not last:
+            self._fit(state.seconds / state.step)
 
     def _step(self, gradients: BatchGradients, team: Workers, measure: bool) -> _StepResult:
         """Loss, gradients and the optimiser's step, unless something is not finite: then nothing moves."""
@@ -179,7 +198,7 @@ class Trainer:
             loss, norm = BatchLoss(float("nan"), 1), float("nan")
         measures = None
         if isfinite(loss.total) and isfinite(norm) and loss.masked:
-            clip = min(1.0, config.max_grad_norm / norm) if config.max_grad_norm and norm else 1.0
+            clip = clip_factor(norm, config.max_grad_norm)
             measures = self.optimiser.step(gradients.gradients, learning_rate=self.learning_rate(),
                                            scale=clip / loss.masked, workers=team, measure=measure)
             state.bad_in_a_row = 0
@@ -198,10 +217,13 @@ class Trainer:
         return _StepResult(loss, norm, measures)
 
     def _evaluate(self, team: Workers) -> Evaluation | None:
+        begin = perf_counter()
         try:
             return evaluate_batches(self.model, self.heldout, team)
         except NumericalError:        # of parameters that have gone: the steps to come will say so
             return None
+        finally:
+            self._reserve["evaluation"] = perf_counter() - begin
 
     def _give_up(self) -> None:
         kept = f" The last good checkpoint is in {self.run / 'checkpoints'}." if self.run is not None else ""
@@ -211,31 +233,31 @@ class Trainer:
             f"{self.config.learning_rate:g}), a longer warm-up (it was {self.config.warmup_steps} steps) or a lower "
             "max_grad_norm.")
 
-    def learning_rate(self) -> float:
-        """Of the step to come."""
+    def learning_rate(self, step: int | None = None) -> float:
+        """Of a step, by default the one to come. The warm-up is no more than half of a run, a tenth with a budget."""
         config, total = self.config, self.state.total_steps
-        warmup = min(config.warmup_steps, total // 10) if config.budget else config.warmup_steps
-        return learning_rate(self.state.step, total, peak=config.learning_rate, schedule=config.schedule,
-                             warmup=warmup, final_share=config.final_rate, decay_share=config.decay_share)
+        warmup = min(config.warmup_steps, total // (10 if config.budget else 2))
+        return learning_rate(self.state.step if step is None else step, total, peak=config.learning_rate,
+                             schedule=config.schedule, warmup=warmup, final_share=config.final_rate,
+                             decay_share=config.decay_share)
 
     # ---------------------------------------------------------------- a budget of time
 
-    def _plan_first(self, gradients: BatchGradients) -> None:
+    def _plan_first(self, gradients: BatchGradients, team: Workers) -> None:
         """Time a few steps that change nothing, and fit the schedule to what the budget allows."""
-        for warm in (True, False):
+        if self.heldout:
+            self._evaluate(team)
+        for _ in range(2):                                # the first time warms up
             begin = perf_counter()
             for step in range(_CALIBRATION):
                 gradients.compute(self.batches[step], self.config.seed, step)
             seconds = perf_counter() - begin
-            self.state.seconds += seconds
-            if not warm:
-                self._fit(seconds / _CALIBRATION * 1.15)          # the optimiser, evaluations and checkpoints
-
-    def _plan_again(self) -> None:
-        self._fit(self.state.seconds / self.state.step)
+        self.state.seconds = perf_counter() - self._began
+        self._fit(seconds / _CALIBRATION * 1.15)          # the optimiser, evaluations and checkpoints
 
     def _fit(self, seconds_per_step: float) -> None:
-        left = (self.config.budget_seconds() or 0.0) - self.state.seconds
+        """So many steps more as there is time for, with what the end needs kept back."""
+        left = (self.config.budget_seconds() or 0.0) - self.state.seconds - sum(self._reserve.values())
         self.state.total_steps = self.state.step + max(1, int(left / seconds_per_step))
 
     # ---------------------------------------------------------------- records
@@ -246,7 +268,7 @@ class Trainer:
             "step": state.step,
             "loss": interval.loss / interval.masked if interval.masked else None,
             "smoothed_loss": state.smoothed_loss / state.smoothing if state.smoothing else None,
-            "learning_rate": self.learning_rate_of_last_step(),
+            "learning_rate": self.learning_rate(state.step - 1),
             "grad_norm": result.grad_norm,
             "tokens_per_second": interval.tokens / interval.seconds if interval.seconds else None,
             "loading_share": interval.loading / interval.seconds if interval.seconds else None,
@@ -267,20 +289,19 @@ class Trainer:
                 write_checkpoint(self.run / "best", self.model, self.tokenizer, state.to_json())
         self._interval = _Interval()
 
-    def learning_rate_of_last_step(self) -> float:
-        self.state.step -= 1
-        try:
-            return self.learning_rate()
-        finally:
-            self.state.step += 1
-
-    def save(self, final: bool = False) -> None:
+    def save(self, final: bool = False) -> bool:
         """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go.
 
-        After a step that was not finite the parameters may be beyond help, so the last good one is kept.
+        After a step that was not finite the parameters may be beyond help. Then nothing is saved, the last good
+        checkpoint stays, and the answer is False.
         """
-        if self.run is None or self.state.bad_in_a_row:
-            return
+        if self.run is None:
+            return False
+        if self.state.bad_in_a_row:
+            if final:
+                self._give_up()
+            return False
+        begin = perf_counter()
         if self._log is not None:
             self._log.sync()
         self.state.optimiser_steps = self.optimiser.t
@@ -288,5 +309,8 @@ class Trainer:
         write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, self.state.to_json(),
                          {"m": self.optimiser.m, "v": self.optimiser.v})
         remove_older(folder, self.config.keep_checkpoints)
+        self._reserve["saving"] = 2 * (perf_counter() - begin)
         if final:
             write_checkpoint(self.run / "final", self.model, self.tokenizer, self.state.to_json())
+        self.saved = self.state.step
+        return True

@@ -65,7 +65,7 @@ def test_an_interrupt_saves_and_says_how_to_go_on(corpus, tmp_path, number):
         time.sleep(0.05)
     os.kill(process.pid, number)
     out, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
+    assert process.returncode == 128 + number, errors
     assert f"mini-bert resume {tmp_path / 'run'}" in out
     newest = max(int(path.name[5:]) for path in (tmp_path / "run" / "checkpoints").glob("step-*"))
     assert f"step {newest:,}" in out
@@ -100,8 +100,32 @@ def test_wrong_calls_are_one_sentence(corpus, tmp_path):
             (["pretrain", "--config", "debug", "--set", "model.vocab_size=30", "--data", corpus, "--out",
               tmp_path / "new"], ConfigError, "vocab_size"),
             (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "new", "--budget", "soon"], ConfigError, "30m"),
+            (["pretrain", *SMALL, "--data", corpus, "--out", tmp_path / "new", "--budget", "1m", "--steps", 3],
+             ConfigError, "one of them"),
             (["resume", tmp_path / "nowhere"], CheckpointError, "not a run")]:
         result = runner.invoke(app, [*map(str, arguments)])
         assert isinstance(result.exception, kind)
         assert words in str(result.exception)
     assert not (tmp_path / "new").exists()
+
+
+def test_the_live_display_and_the_bench_work_at_a_terminal(corpus, tmp_path):
+    for command in (["pretrain", *SMALL, "--data", str(corpus), "--out", str(tmp_path / "run"), "--steps", "10"],
+                    ["bench", "train", "--config", "debug", "--batch-size", "4", "--steps", "5"]):
+        master, slave = os.openpty()
+        process = subprocess.Popen([sys.executable, "-m", "mini_bert", *command], stdin=slave, stdout=slave,
+                                   stderr=slave, env={**os.environ, "TERM": "xterm", "COLUMNS": "80"})
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 4096)
+            except OSError:                               # what a terminal says when the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        os.close(master)
+        assert process.wait() == 0, shown.decode()
+        assert b"Traceback" not in shown
+        assert b"loss" in shown or b"contestant" in shown

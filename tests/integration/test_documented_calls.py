@@ -162,3 +162,19 @@ def test_the_data_generator_as_the_guide_uses_it(tmp_path):
 def _vocabulary(folder):
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]))
     return folder / "vocab.txt"
+
+
+def test_a_larger_bert_can_be_trained(tmp_path):
+    from larger_bert.train import LargerBERTTrainer
+    from mini_bert.data import MLMDataGenerator
+
+    model = LargerBERT(load_preset("debug"))                     # at the smallest size
+    trainer = LargerBERTTrainer(model)
+    (tmp_path / "sample.txt").write_text("the cat sat on the mat\n\na dog ran\n" * 20)
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "mat"])
+    data_generator = MLMDataGenerator(data_path=str(tmp_path / "sample.txt"), tokenizer=tokenizer,
+                                      max_seq_length=16, batch_size=4)
+    before = model.params.flat.copy()
+    state = trainer.train(data_generator, num_steps=10)
+    assert state.step == 10
+    assert not np.array_equal(model.params.flat, before)

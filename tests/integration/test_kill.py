@@ -15,15 +15,16 @@ from mini_bert.text.tokenizer import WordPieceTokenizer
 KILLS = 20
 PROGRAM = """
 import sys
+from pathlib import Path
 from mini_bert import ModelConfig
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.run import resume_run, start_run
 
 run, corpus = sys.argv[1:]
 print("ready", flush=True)
-try:
+if (Path(run) / "config.yaml").exists():
     trainer = resume_run(run)
-except Exception:
+else:
     config = ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=60,
                          max_seq_length=16, dropout=0.1)
     trainer = start_run(config, TrainingConfig(steps=STEPS, batch_size=8, micro_batch_size=4, learning_rate=1e-2,
@@ -63,10 +64,11 @@ def test_twenty_kills_change_no_byte(tmp_path, corpus):
         process = start(tmp_path / "killed", corpus)
         time.sleep(rng.uniform(0, length / 6))
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        output, _ = process.communicate()
         if process.returncode == -signal.SIGKILL:
             kills += 1
         else:
+            assert (process.returncode, output) == (0, "done\n")
             (tmp_path / "killed").rename(tmp_path / f"finished-{kills}")      # it was over: begin another
     assert start(tmp_path / "killed", corpus).communicate()[0] == "done\n"
     for name in ("final", "best", "checkpoints/step-300"):

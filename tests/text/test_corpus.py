@@ -292,6 +292,4 @@ def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
         manifest = json.loads((tmp_path / "copy" / "corpus.json").read_text())
         (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, damage: "x"}))
     with pytest.raises(CorpusError, match="damaged"):
-        batches = Batches(Corpus(tmp_path / "copy"), max_seq_length=16)
-        for step in range(len(batches)):
-            batches[step]
+        list(Batches(Corpus(tmp_path / "copy"), max_seq_length=16))

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import mini_bert
 from mini_bert import CheckpointError, ConfigError, CorpusError, MiniBERT
 from mini_bert.core.safetensors_file import safetensors_chunks
 from mini_bert.training import checkpoints as module
 from mini_bert.training.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
 from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.trainer import Listener, Trainer
 
 
 @pytest.fixture
@@ -124,3 +126,55 @@ def test_what_is_written_is_what_the_safetensors_package_reads(tmp_path, dtype):
     read = load_file(tmp_path / "x")
     assert read.keys() == tensors.keys()
     assert all(np.array_equal(read[name], tensors[name]) and read[name].dtype == dtype for name in tensors)
+
+
+def test_a_model_that_has_changed_since_it_was_written_is_refused(finished):
+    flip(finished / "final" / "model.safetensors")
+    with pytest.raises(CheckpointError, match="has changed"):
+        mini_bert.load(finished / "final")
+    (finished / "best" / "checksums.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="not a whole checkpoint"):
+        mini_bert.load(finished / "best")
+
+
+def test_a_run_belongs_to_one_process(model_config, settings, corpus, run):
+    trainer = start_run(model_config, settings, corpus.directory, run)
+
+    class Second(Listener):
+        def began(self, trainer: Trainer) -> None:
+            with pytest.raises(CheckpointError, match="Another process"):
+                resume_run(run).train()
+
+    trainer.listener = Second()
+    trainer.train()
+    assert trainer.state.step == 12
+
+
+def test_a_final_model_that_is_missing_is_written(finished):
+    expected = (finished / "final" / "model.safetensors").read_bytes()
+    shutil.rmtree(finished / "final")
+    resume_run(finished).train()
+    assert (finished / "final" / "model.safetensors").read_bytes() == expected
+
+
+def test_what_a_kill_at_the_start_left_is_no_run(model_config, settings, corpus, run):
+    (run / "checkpoints" / ".step-0.partial").mkdir(parents=True)
+    start_run(model_config, settings, corpus.directory, run).train()
+    assert (run / "final").exists()
+
+
+def test_damaged_checkpoints_do_not_outlive_good_ones(model_config, settings, corpus, run):
+    start_run(model_config, replace(settings, keep_checkpoints=2), corpus.directory, run).train()
+    flip(run / "checkpoints" / "step-12" / "model.safetensors")
+    resumed = resume_run(run)
+    assert [path.name for path in list_checkpoints(run / "checkpoints")] == ["step-8"]
+    assert resumed.state.step == 8
+
+
+def test_a_resumed_run_can_be_changed(model_config, settings, corpus, run):
+    start_run(model_config, settings, corpus.directory, run).train()
+    longer = resume_run(run, changes=["training.steps=20", "training.learning_rate=1e-4"])
+    assert longer.train().step == 20
+    assert resume_run(run).config.learning_rate == 1e-4
+    with pytest.raises(ConfigError, match=r"training\.learning_rate"):
+        resume_run(run, changes=["model.dropout=0"])

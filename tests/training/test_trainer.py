@@ -139,8 +139,7 @@ class Broken(RandomBatches):
 def test_a_step_that_is_not_finite_is_skipped_and_counted(model_config, settings):
     model = MiniBERT(replace(model_config, dropout=0.0))
     trainer = Trainer(model, Broken(model, {3, 7}), replace(settings, freeze="b1_0"))
-    with np.errstate(all="ignore"):
-        trainer.train()
+    trainer.train()
     assert trainer.state.skipped == 2
     assert trainer.optimiser.t == 10
     assert np.isfinite(np.delete(model.params.flat, model.params.slices["b1_0"])).all()
@@ -149,7 +148,7 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(model_config, settings
 def test_several_in_a_row_stop_the_run_with_its_checkpoint_whole(model_config, settings, corpus, run):
     trainer = start_run(model_config, settings, corpus.directory, run)
     trainer.batches = Broken(trainer.model, set(range(5, 12)))
-    with pytest.raises(NumericalError, match="lower learning rate"), np.errstate(all="ignore"):
+    with pytest.raises(NumericalError, match="lower learning rate"):
         trainer.train()
     assert resume_run(run).state.step == 4
 
@@ -168,3 +167,25 @@ def test_one_batch_is_learned_by_heart(model_config, settings, corpus):
     loss, steps = overfit(MiniBERT(replace(model_config, dropout=0.0)), batch, replace(settings, steps=500))
     assert loss < 0.05
     assert steps < 500
+
+
+def test_the_number_of_threads_changes_no_byte_of_a_new_run(model_config, settings, corpus, tmp_path):
+    automatic = replace(settings, micro_batch_size=0)
+    runs = [trained(model_config, replace(automatic, threads=threads), corpus, tmp_path / str(threads))
+            for threads in (1, 2, 3)]
+    assert all(np.array_equal(runs[0].model.params.flat, other.model.params.flat) for other in runs[1:])
+
+
+def test_a_short_run_is_not_all_warm_up(model_config, settings, corpus):
+    trainer = Trainer(MiniBERT(model_config), RandomBatches(60), replace(settings, warmup_steps=1000))
+    rates = [trainer.learning_rate(step) for step in range(12)]
+    assert max(rates) == settings.learning_rate
+    assert rates[-1] < rates[6]
+
+
+def test_a_run_whose_end_is_not_finite_is_no_success(model_config, settings, corpus, run):
+    trainer = start_run(model_config, settings, corpus.directory, run)
+    trainer.batches = Broken(trainer.model, {10, 11})
+    with pytest.raises(NumericalError, match="lower learning rate"):
+        trainer.train()
+    assert not (run / "final").exists()

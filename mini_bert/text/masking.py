@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..randomness import generator
+from ..randomness import keyed_bits
 from .vocabulary import Vocabulary
 
 MASKED, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest stays
@@ -105,15 +105,18 @@ class Masking:
                  sequences: npt.NDArray[np.int64], step: int = 0) -> tuple[IntArray, BoolArray]:
         """ids (B, T) and the number of each sequence -> masked ids and chosen positions (B, T)."""
         rate = self._rate(step)
-        choose = _UNITS[self.unit]
-        masked, chosen = ids.copy(), np.zeros(ids.shape, bool)
-        for row, number in enumerate(sequences.tolist()):
-            rng = generator(seed, "mask", epoch, number)
-            candidates = np.flatnonzero(vocabulary.ordinary[ids[row]])
-            picked = choose(candidates, vocabulary.continues[ids[row]], _how_many(len(candidates), rate), rng)
-            chosen[row, picked] = True
-            masked[row, picked] = _replaced(ids[row, picked], vocabulary.mask, vocabulary.ordinary_ids, rng)
-        return masked, chosen
+        ordinary = vocabulary.ordinary[ids]
+        wanted = np.array([_how_many(n, rate) for n in ordinary.sum(axis=1).tolist()])
+
+        def bits(purpose: str) -> npt.NDArray[np.uint64]:
+            return keyed_bits(sequences, ids.shape[1], seed, "mask", purpose, epoch)
+
+        order = np.where(ordinary, bits("order") >> np.uint64(1), np.uint64(2**64 - 1))
+        chosen = _UNITS[self.unit](order, ordinary, vocabulary.continues[ids], wanted)
+        lot = bits("lot") / 2.0**64
+        others = vocabulary.ordinary_ids[bits("others") % np.uint64(len(vocabulary.ordinary_ids))]
+        replaced = np.where(lot < MASKED, vocabulary.mask, np.where(lot < MASKED + RANDOM, others, ids))
+        return np.where(chosen, replaced, ids), chosen
 
     def _rate(self, step: int) -> float:
         if not callable(self.rate):
@@ -124,30 +127,39 @@ class Masking:
         return rate
 
 
-def _tokens(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
-    """Single tokens."""
-    return rng.permutation(candidates)[:wanted]
+# Each takes a random number `order` for each token, (B, T), highest where none may be chosen, and the number wanted of
+# each row, and returns the chosen positions (B, T).
+
+def _tokens(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
+    """Single tokens: those with the lowest numbers."""
+    places = np.argsort(order, axis=1, kind="stable")
+    chosen = np.zeros(order.shape, bool)
+    np.put_along_axis(chosen, places, np.arange(order.shape[1]) < wanted[:, None], axis=1)
+    return chosen
 
 
-def _words(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
-    """Whole words: a piece is chosen with all others of its word; the last word may be cut to the number."""
-    starts = ~continues[candidates]
-    starts[:1] = True
-    word = np.cumsum(starts) - 1
-    order = rng.permutation(int(word[-1]) + 1) if len(word) else word
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return candidates[np.argsort(rank[word], kind="stable")][:wanted]
+def _words(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
+    """Whole words: all pieces have the number of their word's first; the last word may be cut to the number."""
+    inside = continues & ordinary
+    inside[:, 1:] &= ordinary[:, :-1]                         # behind a special token a new word begins
+    inside[:, 0] = False
+    first = np.maximum.accumulate(np.where(inside, 0, np.arange(order.shape[1])), axis=1)
+    return _tokens(np.take_along_axis(order, first, axis=1), ordinary, continues, wanted)
 
 
-def _spans(candidates: IntArray, continues: BoolArray, wanted: int, rng: np.random.Generator) -> IntArray:
+def _spans(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
     """Runs of tokens, geometric lengths with mean 3, until there are enough."""
-    taken = np.zeros(len(candidates), bool)
-    while (left := wanted - int(taken.sum())) > 0:
-        length = min(int(rng.geometric(1 / MEAN_SPAN)), LONGEST_SPAN, left)
-        start = int(rng.integers(1 - length, len(candidates)))    # from before the beginning: all places are alike
-        taken[max(start, 0) : start + length] = True
-    return candidates[taken]
+    chosen = np.zeros(order.shape, bool)
+    for row, left in enumerate(wanted.tolist()):
+        candidates = np.flatnonzero(ordinary[row])
+        rng = np.random.default_rng(order[row])
+        taken = np.zeros(len(candidates), bool)
+        while (missing := left - int(taken.sum())) > 0:
+            length = min(int(rng.geometric(1 / MEAN_SPAN)), LONGEST_SPAN, missing)
+            start = int(rng.integers(1 - length, len(candidates)))    # from before the beginning: all places are alike
+            taken[max(start, 0) : start + length] = True
+        chosen[row, candidates[taken]] = True
+    return chosen
 
 
 _UNITS = {"token": _tokens, "word": _words, "span": _spans}

@@ -33,6 +33,7 @@ bench-text: $(PARITY)/.installed    ## measure the tokenizer and vocabulary lear
 
 bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and transformers
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --against all
+	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --micro-batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config larger --batch-size 8 --against torch
 

@@ -1,6 +1,6 @@
 """mini-bert bench train, and mini-bert memory: what a training step costs."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +9,7 @@ from rich.progress import TextColumn
 from ..bench.contest import Task, Timing, compete, rounds_of
 from ..configs import load_config
 from ..core.memory import training_memory
-from ..training.config import TrainingConfig
+from ..training.config import load_run_config
 from ..training.workers import available_cores
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
@@ -18,7 +18,8 @@ app = typer.Typer(no_args_is_help=True, help="Measure speed.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
          "all": ["torch", "torch.compile", "transformers"]}
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a step.")]
-Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences at a time; 0 for the best.")]
+Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that a thread computes at a time; "
+                                    "0 for the preset's, or as suits.")]
 
 
 @app.command("train")
@@ -84,10 +85,12 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
 
     Example: mini-bert memory larger --batch-size 8
     """
-    model = load_config(config)
+    model, training = load_run_config(config)
     threads = available_cores()
-    training = TrainingConfig(batch_size=batch_size, micro_batch_size=micro_batch_size, threads=threads)
-    at_once = min(threads * training.resolved(model).micro_batch_size, batch_size)
+    training = replace(training, batch_size=batch_size, threads=threads,
+                       micro_batch_size=micro_batch_size or training.micro_batch_size).resolved(model)
+    micro_batch_size = training.micro_batch_size
+    at_once = min(threads * micro_batch_size, batch_size)
     predicted = training_memory(model, at_once)
     measured = {}
     for name, recompute in (("measured", False), ("measured, checkpointing", True)):

@@ -10,10 +10,10 @@ from .params import Gradients, Parameters, ParamSpec
 
 
 class Activation(NamedTuple):
-    """An element-wise operation and its backward. The forward may put its result into `out`, or leave it."""
+    """An element-wise operation and its backward. Each may put its result into `out`, or leave it."""
 
     forward: Callable[[Array, Array | None], tuple[Array, Any]]
-    backward: Callable[[Array, Any], Array]
+    backward: Callable[[Array, Any, Array | None], Array]
     extra: int = 0            # arrays of the input's size that it keeps beside its output
 
 
@@ -39,5 +39,5 @@ class FeedForward:
         """dy (N, H) -> dx (N, H)."""
         expand, activation, contract = cache["_ops"]
         dactivated = self.contract.backward(dy, contract, grads)     # y = activated W2 + b2
-        dhidden = self.activation.backward(dactivated, activation)   # activated = act(hidden)
+        dhidden = self.activation.backward(dactivated, activation, dactivated)   # activated = act(hidden)
         return self.expand.backward(dhidden, expand, grads)          # hidden = x W1 + b1

@@ -82,7 +82,7 @@ class BertHead:
         transform, activation, ln, decode = cache
         dnormed = self.decode.backward(dlogits, decode, grads)       # logits = normed E^T + b
         dactivated = self.ln.backward(dnormed, ln, grads)
-        dhidden = self.activation.backward(dactivated, activation)
+        dhidden = self.activation.backward(dactivated, activation, dactivated)
         return self.transform.backward(dhidden, transform, grads)
 
 

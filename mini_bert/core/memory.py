@@ -66,5 +66,6 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
+    ctypes.CDLL(None).malloc_trim(0)                  # what was freed before, while a model was made, goes
     mmap_threshold, trim_threshold = -3, -1           # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
     return bool(mallopt(mmap_threshold, _LARGE) and mallopt(trim_threshold, 2**31 - 1))

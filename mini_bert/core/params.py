@@ -127,7 +127,9 @@ class Parameters(Mapping[str, Array]):
         for name, spec in self.specs.items():
             self[name][...] = spec.mean
             if spec.std:
-                self[name][...] += spec.std * generator(seed, "init", name).standard_normal(spec.shape)
+                draw = generator(seed, "init", name).standard_normal(spec.shape)
+                draw *= spec.std
+                self[name][...] += draw
 
 
 def add_product(dW: Array, x: Array, dy: Array, overwrite: bool = False) -> None:

@@ -123,8 +123,8 @@ class Corpus:
     def piece_counts(self) -> npt.NDArray[np.int64]:
         """How often each id occurs in the whole corpus."""
         counts = np.zeros(self.manifest.vocab_size, np.int64)
-        for start in range(0, self.manifest.tokens, 1 << 20):
-            found = np.bincount(self.tokens[start : start + (1 << 20)], minlength=len(counts))
+        for start in range(0, self.manifest.tokens, 1 << 17):
+            found = np.bincount(self.tokens[start : start + (1 << 17)], minlength=len(counts))
             self.release()
             if len(found) > len(counts):
                 raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}; "

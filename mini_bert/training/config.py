@@ -15,7 +15,7 @@ from ..text.masking import Masking
 from .schedule import SCHEDULES
 from .workers import available_cores
 
-_MICRO_BATCH_TOKENS = 512     # larger ones are hardly faster, and take more memory
+_MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more memory
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -28,7 +28,7 @@ class TrainingConfig(Settings):
     budget: str = ""                      # a time such as 30m or 1h30m, in place of steps
     # what a step sees
     batch_size: int = 32                  # sequences
-    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 512 tokens
+    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 1,024 tokens
     max_seq_length: int = 0               # 0: the model's
     sequences: str = "packed"             # packed, sentences or pairs
     bucket: bool = False                  # sequences of similar length together

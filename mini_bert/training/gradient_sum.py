@@ -6,7 +6,8 @@ it adds it too. The result is that of one thread, bit for bit, whatever the numb
 buffer for all of them, and nobody waits.
 
 The first turn's gradients are not added to zeros but written over what the last step left, by the matrix
-product itself where there is one. A product that has to wait waits as its two factors, which are smaller.
+product itself where there is one. A product so large that it should not be in memory twice, as that of a large
+vocabulary, waits for its turn as its two factors.
 """
 
 from collections import Counter
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 from ..core.arrays import Array, IntArray
 from ..core.params import Parameters, add_product
+
+_SMALL = 1 << 22              # numbers of a product that may wait as a whole
 
 
 class _Part(NamedTuple):
@@ -58,12 +61,20 @@ class GradientSum:
     def _put(self, number: int, part: _Part) -> None:
         """Add the `number`-th contribution to a parameter, and those behind it that have been waiting."""
         target = self._target[part.name]
-        with self._locks[target]:
-            aside = self._aside[target]
-            aside[number] = part
-            while (waiting := aside.pop(self._added[target], None)) is not None:
-                self._add(waiting, first=self._added[target] == 0)
-                self._added[target] += 1
+        waiting: _Part | None = part
+        while waiting is not None:
+            with self._locks[target]:
+                if self._added[target] != number:
+                    self._aside[target][number] = waiting
+                    return
+            # its turn has come: until it is counted nobody else touches the buffer, so no lock is held
+            self._add(waiting, first=number == 0)
+            with self._locks[target]:
+                self._added[target] = number = number + 1
+                waiting = self._aside[target].pop(number, None)
+
+    def _is_turn(self, name: str, number: int) -> bool:
+        return self._added[self._target[name]] == number
 
     def _add(self, part: _Part, first: bool) -> None:
         view = self.gradients[part.name]
@@ -86,18 +97,23 @@ class Turn:
         self._total, self._number = total, number
         self._given: Counter[str] = Counter()
 
-    def _put(self, part: _Part) -> None:
-        target = self._total._target[part.name]
+    def _next(self, name: str) -> int:
+        """The number of this turn's next contribution to a parameter."""
+        target = self._total._target[name]
         uses = self._total._uses[target]
         assert self._given[target] < uses, f"{target} gets more gradients than it has names"
-        self._total._put(self._number * uses + self._given[target], part)
         self._given[target] += 1
+        return self._number * uses + self._given[target] - 1
 
     def add(self, name: str, value: Array) -> None:
-        self._put(_Part(name, value))
+        self._total._put(self._next(name), _Part(name, value))
 
     def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
-        self._put(_Part(name, values, rows=rows))
+        self._total._put(self._next(name), _Part(name, values, rows=rows))
 
     def add_product(self, name: str, x: Array, dy: Array) -> None:
-        self._put(_Part(name, dy, x=x))
+        number = self._next(name)
+        part = _Part(name, dy, x=x)
+        if not self._total._is_turn(name, number) and x.shape[1] * dy.shape[1] <= _SMALL:
+            part = _Part(name, x.T @ dy)      # while it waits: whoever adds it shall not have to compute it as well
+        self._total._put(number, part)

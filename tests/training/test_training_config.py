@@ -40,7 +40,7 @@ def test_a_file_has_both_sections(tmp_path):
 
 def test_what_depends_on_the_machine_is_written_out():
     resolved = TrainingConfig(batch_size=32, threads=2).resolved(ModelConfig())
-    assert (resolved.micro_batch_size, resolved.max_seq_length, resolved.threads) == (8, 64, 2)
+    assert (resolved.micro_batch_size, resolved.max_seq_length, resolved.threads) == (16, 64, 2)
     assert TrainingConfig(batch_size=32).resolved(ModelConfig()).threads >= 1
     with pytest.raises(ConfigError, match="max_seq_length=64"):
         TrainingConfig(max_seq_length=65).resolved(ModelConfig())

@@ -74,9 +74,10 @@ def gelu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
     return y, slope
 
 
-def gelu_backward(dy: Array, slope: Array) -> Array:
-    """dy -> dx."""
-    return dy * slope
+def gelu_backward(dy: Array, slope: Array, out: Array | None = None) -> Array:
+    """dy -> dx, in the memory of `out` if that is given (it may be dy's own)."""
+    dx: Array = np.multiply(dy, slope, out=out)
+    return dx
 
 
 CHECKS = [

@@ -21,8 +21,8 @@ def gelu_tanh_forward(x: Array, out: Array | None = None) -> tuple[Array, tuple[
     return 0.5 * x * (1 + t), (x, t)
 
 
-def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
-    """dy -> dx."""
+def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array], out: Array | None = None) -> Array:
+    """dy -> dx; `out` is not used."""
     x, t = cache
     # t = tanh(c (x + a x^3))
     dt_dx = (1 - t * t) * _C * (1 + 3 * _A * x * x)

@@ -16,9 +16,10 @@ def relu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
     return y, y                                        # y > 0 exactly where x > 0
 
 
-def relu_backward(dy: Array, y: Array) -> Array:
-    """dy -> dx. At x = 0, where the slope jumps, we take 0."""
-    return dy * (y > 0)
+def relu_backward(dy: Array, y: Array, out: Array | None = None) -> Array:
+    """dy -> dx, in the memory of `out` if that is given (it may be dy's own). At x = 0, where the slope jumps, 0."""
+    dx: Array = np.multiply(dy, y > 0, out=out)
+    return dx
 
 
 CHECKS = [

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 def load(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """The model in a directory: one that `save` wrote, or a Hugging Face or sentence-transformers BERT."""
-    from .training.checkpoints import CHECKSUMS, verify_checkpoint
+    from .training.checkpoints import verify_if_checked
 
-    if (Path(directory) / CHECKSUMS).is_file():       # of a run: refuse what has changed since it was written
-        verify_checkpoint(Path(directory))
+    verify_if_checked(Path(directory))                # of a run: refuse what has changed since it was written
     return MiniBERT.load(directory, dtype=dtype)
 
 

@@ -63,6 +63,16 @@ def verify_checkpoint(directory: Path) -> None:
         raise CheckpointError(f"{directory / damaged[0]} has changed since it was written: its checksum differs.")
 
 
+def verify_if_checked(directory: Path) -> None:
+    """Verify a directory that has checksums; others may have none."""
+    try:
+        checked = (directory / CHECKSUMS).is_file()
+    except (OSError, ValueError):             # a name that no file can have
+        checked = False
+    if checked:
+        verify_checkpoint(directory)
+
+
 def read_state(directory: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads((directory / STATE).read_bytes())

@@ -72,7 +72,7 @@ def _line(record: dict[str, Any]) -> str:
     if record["grad_norm"] is not None:
         parts.append(f"norm {record['grad_norm']:.2f}")
     if record["tokens_per_second"]:
-        parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
+        parts.append(f"{record['tokens_per_second'] / 1e3:.1f}k tokens/s")
     parts.append(f"{record['peak_rss_mb']:,.0f} MB")
     if record["skipped"]:
         parts.append(f"{record['skipped']} skipped")

@@ -15,6 +15,7 @@ from .presets import presets_command
 from .pretrain import pretrain_command, resume_command
 from .selftest import selftest_command
 from .tokenizer import app as tokenizer_app
+from .use import embed_command, fill_mask_command, score_command, similar_command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,6 +27,10 @@ app.command("pretrain")(pretrain_command)
 app.command("resume")(resume_command)
 app.command("find-lr")(find_lr_command)
 app.command("overfit")(overfit_command)
+app.command("fill-mask")(fill_mask_command)
+app.command("embed")(embed_command)
+app.command("similar")(similar_command)
+app.command("score")(score_command)
 app.command("memory")(memory_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(tokenizer_app, name="tokenizer")

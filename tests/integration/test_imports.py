@@ -20,6 +20,7 @@ ALLOWED = {
     "evaluation": {"core", "text", "configs", "training"},
     "analysis": {"core", "text", "configs", "training", "evaluation"},
     "plots": set(),
+    "inference": {"core", "text"},
     "bench": {"core", "text", "configs", "training"},
     "interop": {"core", "text", "training", "evaluation", "analysis"},
     "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},
@@ -27,7 +28,8 @@ ALLOWED = {
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy"},
                "analysis": {"numpy"},
-               "plots": {"numpy", "matplotlib"}, "bench": {"numpy", "torch", "transformers"}, "cli": {"typer", "rich"}}
+               "plots": {"numpy", "matplotlib"}, "bench": {"numpy", "torch", "transformers"},
+               "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
 PEERS = {"torch", "transformers"}     # what the benchmarks compare with
 

@@ -1,0 +1,1 @@
+"""Answers with a trained model: words for masks, vectors for sentences, likelihoods."""

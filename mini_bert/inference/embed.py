@@ -1,0 +1,55 @@
+"""Vectors for sentences: the mean of their tokens' hidden states; and the sentences that are nearest to one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.model import MiniBERT
+from ..errors import InputError
+from ..text.tokenizer import WordPieceTokenizer
+from .inputs import Progress, by_length, padded, require_vocabulary
+
+
+def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
+          normalise: bool = True, progress: Progress | None = None) -> npt.NDArray[np.float32]:
+    """One vector (N, H) a text: the mean over its tokens, [CLS] and [SEP] among them, of length one if so wished.
+
+    Texts longer than the model takes are cut.
+    """
+    if isinstance(texts, str):
+        raise InputError("embed takes several texts; put a single one into a list.")
+    require_vocabulary(model, tokenizer)
+    rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
+    vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
+    done = 0
+    for numbers in by_length(rows, batch_size):
+        ids, mask = padded([rows[i] for i in numbers], tokenizer.vocabulary.pad)
+        hidden, _ = model.encode(ids, mask, recompute=True)               # (B, T, H), nothing else is kept
+        weights = mask / mask.sum(axis=1, keepdims=True)
+        vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))
+        done += len(numbers)
+        if progress is not None:
+            progress(done)
+    if normalise:
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return vectors
+
+
+class Neighbour(NamedTuple):
+    """A text that is near to another, and the cosine of the angle between them."""
+
+    text: str
+    number: int
+    cosine: float
+
+
+def similar(model: MiniBERT, tokenizer: WordPieceTokenizer, query: str, texts: Sequence[str], *, top: int = 5,
+            batch_size: int = 32, progress: Progress | None = None) -> list[Neighbour]:
+    """The `top` texts whose vectors point most nearly where the query's does."""
+    if not texts:
+        raise InputError("There are no texts to compare with.")
+    vectors = embed(model, tokenizer, texts, batch_size=batch_size, progress=progress)
+    cosines = vectors @ embed(model, tokenizer, [query])[0]
+    return [Neighbour(texts[i], i, float(cosines[i])) for i in np.argsort(-cosines, kind="stable")[:top].tolist()]

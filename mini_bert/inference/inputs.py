@@ -1,0 +1,35 @@
+"""Texts on their way into a model: ids, in batches of similar length."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.model import MiniBERT
+from ..errors import InputError
+from ..text.tokenizer import WordPieceTokenizer
+
+Progress = Callable[[int], None]      # called with the number of texts done
+
+
+def require_vocabulary(model: MiniBERT, tokenizer: WordPieceTokenizer) -> None:
+    """Refuse a tokenizer with words that the model does not know."""
+    if len(tokenizer) > model.config.vocab_size:
+        raise InputError(f"The tokenizer has {len(tokenizer)} pieces, but the model knows {model.config.vocab_size}.")
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Rows of ids as one array (B, T), and the mask that is True at real tokens."""
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(mask.shape, pad, np.int64)
+    ids[mask] = np.concatenate([np.asarray(row, np.int64) for row in rows])
+    return ids, mask
+
+
+def by_length(rows: Sequence[Sequence[int]], batch_size: int) -> Iterator[npt.NDArray[np.int64]]:
+    """The numbers of the rows in batches of similar length, the longest first: what needs most memory comes at once."""
+    if batch_size < 1:
+        raise InputError(f"batch_size must be at least 1, not {batch_size}.")
+    order = np.argsort([-len(row) for row in rows], kind="stable")
+    return (order[start : start + batch_size] for start in range(0, len(order), batch_size))

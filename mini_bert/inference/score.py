@@ -1,0 +1,60 @@
+"""Pseudo-log-likelihood: how likely a model finds a text, one token at a time.
+
+    PLL(text) = sum over its tokens t of log p(t | the text with t masked)
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.model import MiniBERT
+from ..errors import InputError
+from ..text.tokenizer import WordPieceTokenizer
+from .inputs import Progress, padded, require_vocabulary
+
+
+class Score(NamedTuple):
+    """The sum of log-probabilities, and each token's."""
+
+    total: float
+    tokens: list[str]
+    log_probabilities: list[float]
+
+    @property
+    def perplexity(self) -> float:
+        """Of a token, on average: as if the model had so many words to choose from."""
+        return float(np.exp(-self.total / len(self.tokens))) if self.tokens else float("nan")
+
+
+def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
+          progress: Progress | None = None) -> list[Score]:
+    """The score of each text; a text of n tokens takes n forward passes, `batch_size` of them at a time."""
+    if isinstance(texts, str):
+        raise InputError("score takes several texts; put a single one into a list.")
+    require_vocabulary(model, tokenizer)
+    scores = []
+    for number, text in enumerate(texts):
+        ids = tokenizer.encode(text)
+        if len(ids) > model.config.max_seq_length:
+            raise InputError(f"Text {number} has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
+        places = range(1, len(ids) - 1)                   # all but [CLS] and [SEP]
+        logs = [value for start in range(0, len(places), batch_size)
+                for value in _masked_one_by_one(model, tokenizer, ids, places[start : start + batch_size])]
+        scores.append(Score(float(sum(logs)), [tokenizer.vocabulary[i] for i in ids[1:-1]], logs))
+        if progress is not None:
+            progress(number + 1)
+    return scores
+
+
+def _masked_one_by_one(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list[int], places: range) -> list[float]:
+    rows, mask = padded([ids] * len(places), tokenizer.vocabulary.pad)
+    positions = np.zeros(rows.shape, bool)
+    positions[np.arange(len(places)), list(places)] = True
+    targets = rows[positions]
+    rows[positions] = tokenizer.vocabulary.mask
+    logits, _ = model.forward(rows, mask, positions=positions)            # (places, V)
+    top = logits.max(axis=1)
+    log_total = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
+    found: list[float] = (logits[np.arange(len(targets)), targets] - log_total).astype(np.float64).tolist()
+    return found

@@ -1,0 +1,107 @@
+"""A model at work: masks, vectors and scores."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
+from mini_bert.cli.app import app
+from mini_bert.inference.embed import embed, similar
+from mini_bert.inference.fill_mask import fill_mask
+from mini_bert.inference.score import score
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
+
+WORDS = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "."]
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPieceTokenizer:
+    return WordPieceTokenizer([*SPECIAL_TOKENS, *WORDS])
+
+
+@pytest.fixture(scope="module")
+def model() -> MiniBERT:
+    # two words more than the tokenizer has
+    return MiniBERT(ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=16,
+                                max_seq_length=12))
+
+
+@pytest.fixture(scope="module")
+def directory(model, tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    model.save(folder)
+    tokenizer.save(folder)
+    return folder
+
+
+def test_each_mask_gets_its_likeliest_words(model, tokenizer):
+    found = fill_mask(model, tokenizer, "the [MASK] sat on [MASK] mat", top=20)
+    assert [len(candidates) for candidates in found] == [len(WORDS), len(WORDS)]
+    for candidates in found:
+        assert {candidate.token for candidate in candidates} == set(WORDS)
+        assert sum(candidate.probability for candidate in candidates) == pytest.approx(1, abs=1e-5)
+        assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
+    (best, *_), = fill_mask(model, tokenizer, "the [MASK] sat.")
+    assert best.text == f"the {best.token} sat."
+
+
+def test_what_cannot_be_filled_is_refused(model, tokenizer):
+    for text, words in (("the cat", "no \\[MASK\\]"), ("[MASK] " * 20, "takes 12")):
+        with pytest.raises(InputError, match=words):
+            fill_mask(model, tokenizer, text)
+    with pytest.raises(InputError, match="the model knows 16"):
+        fill_mask(model, WordPieceTokenizer([*SPECIAL_TOKENS, *(f"w{i}" for i in range(20))]), "[MASK]")
+
+
+def test_vectors_do_not_depend_on_company(model, tokenizer):
+    texts = ["the cat sat on the mat", "a dog ran.", "the", "a dog ran.", "the cat " * 20]
+    together = embed(model, tokenizer, texts, batch_size=2)
+    alone = np.concatenate([embed(model, tokenizer, [text]) for text in texts])
+    assert np.allclose(together, alone, atol=1e-6)
+    assert np.allclose(np.linalg.norm(together, axis=1), 1)
+    hidden, _ = model.encode(np.array([tokenizer.encode(texts[1])]))
+    assert np.allclose(embed(model, tokenizer, texts[1:2], normalise=False)[0], hidden[0].mean(axis=0), atol=1e-6)
+
+
+def test_a_text_is_most_similar_to_itself(model, tokenizer):
+    texts = ["a dog ran.", "the cat sat on the mat", "on the mat"]
+    found = similar(model, tokenizer, "the cat sat on the mat", texts, top=2)
+    assert (found[0].number, len(found)) == (1, 2)
+    assert found[0].cosine == pytest.approx(1, abs=1e-5)
+
+
+def test_a_score_masks_one_token_at_a_time(model, tokenizer):
+    result, = score(model, tokenizer, ["the cat sat"], batch_size=2)
+    ids = tokenizer.encode("the cat sat")
+    expected = []
+    for place in (1, 2, 3):
+        masked = np.array([ids])
+        masked[0, place] = tokenizer.vocabulary.mask
+        logits = model.forward(masked)[0][0, place].astype(np.float64)
+        expected.append(logits[ids[place]] - np.log(np.exp(logits).sum()))
+    assert result.log_probabilities == pytest.approx(expected, abs=1e-5)
+    assert result.total == pytest.approx(sum(expected), abs=1e-5)
+    assert result.tokens == ["the", "cat", "sat"]
+
+
+def test_the_commands(directory, tmp_path):
+    (tmp_path / "texts.txt").write_text("the cat sat\n\na dog ran.\n")
+    common = ["--model", str(directory)]
+
+    def run(*arguments: str) -> dict:
+        result = runner.invoke(app, [*arguments, *common, "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    assert len(run("fill-mask", "the [MASK]", "-k", "3")["results"][0]["masks"][0]) == 3
+    assert np.array(run("embed", str(tmp_path / "texts.txt"))["vectors"]).shape == (2, 16)
+    assert run("similar", "a dog ran.", str(tmp_path / "texts.txt"))["neighbours"][0]["number"] == 1
+    assert run("score", "the cat", "cat the")["scores"][1]["tokens"] == ["cat", "the"]
+    plain = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common])
+    assert [json.loads(line)["text"] for line in plain.stdout.splitlines()] == ["the cat sat", "a dog ran."]
+    runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.npy")])
+    assert np.load(tmp_path / "v.npy").shape == (2, 16)
+    assert "probability" in runner.invoke(app, ["fill-mask", "the [MASK]", *common]).stdout

@@ -99,7 +99,8 @@ def embed_command(model: Model,
 def similar_command(query: Annotated[str, typer.Argument(help="The sentence to look for.")], model: Model,
                     files: Annotated[list[str] | None, typer.Argument(
                         metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
-                    top: Top = 5, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                    top: Top = 5, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                    quiet: QuietOption = False) -> None:
     """Find the sentences of a file that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt --model run/best

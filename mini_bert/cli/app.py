@@ -9,8 +9,10 @@ from .bench import app as bench_app
 from .bench import memory_command
 from .config import config_command
 from .data import app as data_app
+from .evaluate import evaluate_command
 from .experiments import find_lr_command, overfit_command
 from .gradcheck import gradcheck_command
+from .lab import lab_command
 from .presets import presets_command
 from .pretrain import pretrain_command, resume_command
 from .selftest import selftest_command
@@ -27,6 +29,8 @@ app.command("pretrain")(pretrain_command)
 app.command("resume")(resume_command)
 app.command("find-lr")(find_lr_command)
 app.command("overfit")(overfit_command)
+app.command("lab")(lab_command)
+app.command("evaluate")(evaluate_command)
 app.command("fill-mask")(fill_mask_command)
 app.command("embed")(embed_command)
 app.command("similar")(similar_command)

@@ -1,0 +1,70 @@
+"""mini-bert evaluate: how well a model predicts masked tokens of a text."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from ..evaluation.masked_lm import Frequencies, predictions, report
+from ..factory import load
+from ..inference.inputs import require_vocabulary
+from ..text.batches import Batches
+from ..text.corpus import Corpus
+from ..text.prepare import prepare
+from ..text.tokenizer import WordPieceTokenizer
+from ..training.batch_gradients import micro_batches
+from ..training.workers import workers
+from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .use import Model
+
+
+def evaluate_command(model: Model,
+                     data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE",
+                                                             help="Text to evaluate on; may be repeated.")],
+                     train: Annotated[Path | None, typer.Option(
+                         metavar="DIR", help="The training's corpus, for the baselines; else the text itself.")] = None,
+                     length: Annotated[int, typer.Option("--length", min=8, help="Tokens of a sequence.")] = 64,
+                     threads: Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")] = 0,
+                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Mask 15 % of a text, the same for every model, and measure how well a model predicts it.
+
+    Loss, perplexity and accuracy, each masked token counting the same; by position and by frequency; with baselines.
+
+    Example: mini-bert evaluate --model run/best --data wiki.dev.txt --data books.dev.txt --train corpus.mb
+    """
+    network, tokenizer = load(model), WordPieceTokenizer.load(model)
+    require_vocabulary(network, tokenizer)
+    if length > network.config.max_seq_length:
+        raise InputError(f"The model takes at most {network.config.max_seq_length} tokens, not --length {length}.")
+    with tempfile.TemporaryDirectory() as folder, workers(threads) as team:
+        made = Path(folder) / "corpus"
+        prepare(data, tokenizer, made, heldout=0.0, workers=1)
+        corpus = Corpus(made)
+        batches = Batches(corpus, max_seq_length=length, batch_size=32, seed=seed)
+        parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)]
+        known = corpus
+        if train is not None:
+            known = Corpus(train)
+            known.require_vocabulary(tokenizer)
+        found = report(predictions(network, parts, team), Frequencies(known, network.config.vocab_size),
+                       len(tokenizer))
+    source = "the training corpus" if train is not None else "the text itself, which favours them"
+    figures = table("", "loss", "", right=("loss",))
+    figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",
+                    f"perplexity {found.perplexity:.1f}, accuracy {found.accuracy:.1%} of {found.masked:,} tokens")
+    for name, loss in found.baselines.items():
+        figures.add_row(name, f"{loss:.4f}", "" if name == "uniform" else f"by counts of {source}")
+    by_position = table("positions", "loss", "tokens", right=("loss", "tokens"))
+    for start, loss, count in found.by_position:
+        by_position.add_row(f"{start} to {start + 7}", f"{loss:.3f}", f"{count:,}")
+    by_frequency = table("frequency", "loss", "tokens", right=("loss", "tokens"))
+    for band, loss, count in found.by_frequency:
+        by_frequency.add_row(band, f"{loss:.3f}", f"{count:,}")
+    Output(as_json, quiet).result(
+        {"model": model, "data": data, "seed": seed, "length": length, "loss": found.loss,
+         "perplexity": found.perplexity, "masked_accuracy": found.accuracy, "masked": found.masked,
+         "baselines": found.baselines, "baselines_from": str(train) if train is not None else "data",
+         "by_position": found.by_position, "by_frequency": found.by_frequency},
+        figures, "", by_position, "", by_frequency)

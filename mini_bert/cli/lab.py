@@ -1,0 +1,39 @@
+"""mini-bert lab: compare recipes under the same budget."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..training.lab import Experiment, perform, summary
+from ..training.trainer import Listener
+from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .pretrain import Data
+from .training_display import TrainingDisplay
+
+
+def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in YAML.")],
+                data: Data,
+                out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A directory for the runs.")],
+                seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Run a list of configs with several seeds, and compare their held-out losses. What is done is not run again.
+
+    Example: mini-bert lab recipes.yaml --data corpus.mb --out lab
+    """
+    plan = Experiment.read(experiment)
+    display = TrainingDisplay(quiet=True)
+
+    def announce(name: str, number: int) -> Listener:
+        if not (quiet or as_json):
+            display.console.print(f"{name}, seed {number}", markup=False)
+        return TrainingDisplay(quiet or as_json)
+
+    curves = perform(plan, data, out, announce)
+    rows = table("run", "held-out loss", "lowest", "highest", "seeds", "tokens", "seconds",
+                 right=("held-out loss", "lowest", "highest", "seeds", "tokens", "seconds"))
+    found = summary(curves)
+    for row in found:
+        rows.add_row(row["name"], f"{row['loss']:.4f}", f"{row['lowest']:.4f}", f"{row['highest']:.4f}",
+                     str(row["seeds"]), f"{row['tokens']:,}", f"{row['seconds']:,.0f}")
+    Output(as_json, quiet).result({"summary": found, "curves": [asdict(curve) for curve in curves]}, rows)

@@ -1,0 +1,1 @@
+"""Everything that returns a number about a model."""

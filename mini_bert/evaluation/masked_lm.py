@@ -1,0 +1,127 @@
+"""How well a model predicts masked tokens, with baselines on the same positions.
+
+Each masked token counts the same. Beside the mean: loss by position in the sequence and by how frequent the
+token is; and what guessing evenly, by frequency, and by the token before would have lost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.model import MiniBERT
+from ..errors import InputError
+from ..text.batches import MLMBatch
+from ..text.corpus import Corpus
+from ..training.workers import Workers
+
+_SHARE_OF_BIGRAMS = 0.7       # of a mixture with single tokens; near its best on the data it was made for
+FREQUENCY_BANDS = (100, 1000, 10_000)         # the most frequent tokens up to these ranks, and the rest
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """At each masked position: its place in the sequence, the true token, the one before it, and the model's loss."""
+
+    position: npt.NDArray[np.int64]
+    token: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int64]
+    loss: npt.NDArray[np.float64]
+    right: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MaskedReport:
+    """The figures of an evaluation."""
+
+    loss: float
+    accuracy: float
+    masked: int
+    by_position: list[tuple[int, float, int]]     # first position of eight, mean loss, tokens
+    by_frequency: list[tuple[str, float, int]]
+    baselines: dict[str, float]
+
+    @property
+    def perplexity(self) -> float:
+        return exp(self.loss)
+
+
+def predictions(model: MiniBERT, batches: Sequence[MLMBatch], workers: Workers) -> Predictions:
+    """The model's loss at every masked position of the batches."""
+    training, model.training = model.training, False
+
+    def one(batch: MLMBatch) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
+                                  positions=batch.mask_positions, recompute=True)
+        targets = batch.target_ids[batch.mask_positions]
+        right = logits.argmax(axis=1) == targets
+        at_target = logits[np.arange(len(targets)), targets].astype(np.float64)
+        top = logits.max(axis=1)
+        total = np.exp(logits - top[:, None]).sum(axis=1, dtype=np.float64)
+        return np.log(total) + top - at_target, right
+
+    try:
+        results = workers.map(one, batches)
+    finally:
+        model.training = training
+    if not results:
+        raise InputError("There is nothing to evaluate: no token is masked.")
+    places = [np.nonzero(batch.mask_positions) for batch in batches]
+    return Predictions(
+        np.concatenate([columns for _, columns in places]),
+        np.concatenate([batch.target_ids[where] for batch, where in zip(batches, places, strict=True)]),
+        np.concatenate([batch.target_ids[rows, columns - 1] for batch, (rows, columns)
+                        in zip(batches, places, strict=True)]),
+        np.concatenate([loss for loss, _ in results]), np.concatenate([right for _, right in results]))
+
+
+class Frequencies:
+    """Counts of tokens and of pairs of neighbours in a corpus, as probabilities that are never zero."""
+
+    def __init__(self, corpus: Corpus, vocab_size: int):
+        self.vocab_size = vocab_size
+        counts = np.zeros(vocab_size)
+        found = corpus.piece_counts()
+        counts[: len(found)] = found
+        self.counts = counts
+        self.single = (counts + 1) / (counts.sum() + vocab_size)
+        pairs: dict[int, int] = {}
+        for start in range(0, corpus.manifest.tokens, 1 << 22):
+            tokens = corpus.tokens[start : start + (1 << 22) + 1].astype(np.int64)
+            codes, times = np.unique(tokens[:-1] * vocab_size + tokens[1:], return_counts=True)
+            for code, n in zip(codes.tolist(), times.tolist(), strict=True):
+                pairs[code] = pairs.get(code, 0) + n
+        self._pairs = pairs
+
+    def unigram_loss(self, p: Predictions) -> float:
+        return float(-np.log(self.single[p.token]).mean())
+
+    def bigram_loss(self, p: Predictions) -> float:
+        """From the true token before, mixed with single tokens."""
+        times = np.array([self._pairs.get(code, 0) for code in (p.before * self.vocab_size + p.token).tolist()])
+        seen = np.maximum(self.counts[p.before], 1)
+        mixed = _SHARE_OF_BIGRAMS * times / seen + (1 - _SHARE_OF_BIGRAMS) * self.single[p.token]
+        return float(-np.log(mixed).mean())
+
+
+def report(p: Predictions, frequencies: Frequencies, vocab_size: int) -> MaskedReport:
+    """The figures that predictions and the counts of a corpus give."""
+    positions = [(start, *_mean(p.loss[(p.position >= start) & (p.position < start + 8)]))
+                 for start in range(0, int(p.position.max()) + 1, 8)]
+    rank = np.empty(len(frequencies.counts), np.int64)
+    rank[np.argsort(-frequencies.counts, kind="stable")] = np.arange(len(rank))
+    bands, low = [], 0
+    for high in (*FREQUENCY_BANDS, len(rank)):
+        if low < min(high, len(rank)):
+            inside = (rank[p.token] >= low) & (rank[p.token] < high)
+            bands.append((f"rank {low + 1:,} to {min(high, len(rank)):,}", *_mean(p.loss[inside])))
+        low = high
+    return MaskedReport(float(p.loss.mean()), float(p.right.mean()), len(p.loss), positions, bands,
+                        {"uniform": log(vocab_size), "unigram": frequencies.unigram_loss(p),
+                         "bigram": frequencies.bigram_loss(p)})
+
+
+def _mean(losses: npt.NDArray[np.float64]) -> tuple[float, int]:
+    return (float(losses.mean()) if len(losses) else 0.0), len(losses)

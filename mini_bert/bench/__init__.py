@@ -1,1 +1,1 @@
-"""Measuring a training step, alone and beside PyTorch. The only part of the package that knows PyTorch."""
+"""Measuring a training step, alone and beside peers that run in processes of their own."""

@@ -12,12 +12,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from time import sleep
 from typing import Any
 
 from ..errors import MiniBertError
 
-CONTESTANTS = ("mini-bert", "floor", "torch", "torch.compile", "transformers")
+OURS = ("mini-bert", "floor")
+_PEERS = Path(__file__).parents[2] / "benchmarks" / "torch_peer.py"
 _WARM_UP, _ROUND = 3, 5       # steps
 
 
@@ -55,12 +58,24 @@ class Timing:
         return min(self.seconds)
 
 
+def _program(name: str) -> list[str]:
+    """What runs a contestant. Peers and their libraries are not part of the package."""
+    if name in OURS:
+        return ["-m", "mini_bert.bench.contestant"]
+    for library in {"torch", name.split(".")[0]}:
+        if find_spec(library) is None:
+            raise BenchError(f"{library} is not installed here; `make bench-train` installs it in a place of its own.")
+    if not _PEERS.is_file():
+        raise BenchError("PyTorch is compared with in a clone of the repository: its benchmarks/ are not installed.")
+    return [str(_PEERS)]
+
+
 class _Contestant:
     def __init__(self, name: str, task: Task):
         self.name = name
-        self._process = subprocess.Popen([sys.executable, "-m", "mini_bert.bench.contestant", name,
-                                          json.dumps(asdict(task))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         text=True, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"})
+        self._process = subprocess.Popen(
+            [sys.executable, *_program(name), name, json.dumps(asdict(task))], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"})
         self.seconds: list[float] = []
         self.last: dict[str, Any] = {}
 
@@ -92,8 +107,10 @@ def rounds_of(steps: int) -> int:
 def compete(names: Sequence[str], task: Task, steps: int = 30,
             progress: Callable[[int, int], None] | None = None) -> dict[str, Timing]:
     """At least `steps` steps of each, in turns."""
-    contestants = [_Contestant(name, task) for name in names]
+    contestants: list[_Contestant] = []
     try:
+        for name in names:
+            contestants.append(_Contestant(name, task))
         for contestant in contestants:
             contestant.run(_WARM_UP, keep=False)
         rounds = rounds_of(steps)

@@ -9,6 +9,7 @@ Batch number `step` can be made directly, without those before it: the order wit
 keyed by (seed, epoch), and a mask by (seed, epoch, sequence).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
     is_next: BoolArray | None = None      # (B,), of pairs
 
 
-class Sequences:
+class Sequences(ABC):
     """The sequences of one split, by number. In memory are a few numbers for each document, not for each sequence."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
@@ -50,9 +51,9 @@ class Sequences:
         self.vocabulary: Vocabulary = corpus.tokenizer.vocabulary
         self._ends = np.cumsum(self.count())      # of each document in the numbering of the sequences
 
+    @abstractmethod
     def count(self) -> IntArray:
         """How many sequences each document of the split has."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -63,9 +64,9 @@ class Sequences:
         before = np.where(owner > 0, self._ends[owner - 1], 0)
         return self.documents[owner], numbers - before
 
+    @abstractmethod
     def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         """Where in the corpus' tokens each sequence begins and ends."""
-        raise NotImplementedError
 
     def lengths(self, numbers: IntArray) -> IntArray:
         """Tokens of each sequence, with [CLS] and [SEP]."""

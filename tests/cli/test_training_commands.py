@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 from typer.testing import CliRunner
 
 from mini_bert import CheckpointError, ConfigError
+from mini_bert.bench.contest import BenchError
 from mini_bert.cli.app import app
 
 runner = CliRunner()
@@ -90,6 +92,13 @@ def test_bench_gives_times_and_the_share_of_the_floor():
     found = run("bench", "train", "--config", "debug", "--batch-size", 4, "--steps", 5, "--quiet")
     assert found["contestants"]["mini-bert"]["steps"] == 5
     assert found["share_of_floor"] > 0
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch is installed, so its absence cannot be tried")
+def test_a_missing_peer_is_one_sentence():
+    result = runner.invoke(app, ["bench", "train", "--config", "debug", "--against", "torch", "--quiet"])
+    assert isinstance(result.exception, BenchError)
+    assert "torch is not installed" in str(result.exception)
 
 
 def test_wrong_calls_are_one_sentence(corpus, tmp_path):

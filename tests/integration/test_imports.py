@@ -28,10 +28,9 @@ ALLOWED = {
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy"},
                "analysis": {"numpy"},
-               "plots": {"numpy", "matplotlib"}, "bench": {"numpy", "torch", "transformers"},
+               "plots": {"numpy", "matplotlib"}, "bench": {"numpy"},
                "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
-PEERS = {"torch", "transformers"}     # what the benchmarks compare with
 
 
 def imports(file: Path) -> set[str]:
@@ -56,7 +55,7 @@ FILES = {file.relative_to(PACKAGE): file for file in sorted(PACKAGE.rglob("*.py"
 def test_imports_go_downwards_only(path: Path):
     part = path.parts[0] if len(path.parts) > 1 else None
     names = imports(FILES[path])
-    assert not {name.split(".")[0] for name in names} & (NEVER - (PEERS if part == "bench" else set()))
+    assert not {name.split(".")[0] for name in names} & NEVER
     if part is None:
         return                                          # the facade may import anything
     inside = {name.split(".")[1] for name in names if name.startswith("mini_bert.")}

@@ -2,6 +2,9 @@
 
 The peer is not a straw man: scaled_dot_product_attention, Q, K and V in one product, the head at masked
 positions alone, fused AdamW, gradients set to None, and torch.compile as a second contestant.
+
+`mini-bert bench train --against torch` starts this file in processes of its own, so that the package itself
+never imports PyTorch.
 """
 
 from collections.abc import Callable
@@ -10,9 +13,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from ..core.config import ModelConfig
-from ..text.batches import MLMBatch
-from .contest import Task
+from mini_bert.bench.contest import Task
+from mini_bert.bench.contestant import make_batch, serve
+from mini_bert.core.config import ModelConfig
+from mini_bert.text.batches import MLMBatch
 
 
 class PeerLayer(nn.Module):
@@ -105,3 +109,11 @@ def transformers_step(config: ModelConfig, task: Task, batch: MLMBatch) -> Calla
         return float(loss.item())
 
     return step
+
+
+MAKERS = {"torch": lambda config, task: peer_step(config, task, make_batch(config, task), compiled=False),
+          "torch.compile": lambda config, task: peer_step(config, task, make_batch(config, task), compiled=True),
+          "transformers": lambda config, task: transformers_step(config, task, make_batch(config, task))}
+
+if __name__ == "__main__":
+    serve(MAKERS)

@@ -1,7 +1,6 @@
 """Models and tokenizers by name: a preset to start from, or a directory to load."""
 
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,16 +8,19 @@ import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
+from .pretrained import located
 
 if TYPE_CHECKING:
     from .text.tokenizer import WordPieceTokenizer
 
 
-def load(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
-    """The model in a directory: one that `save` wrote, or a Hugging Face or sentence-transformers BERT."""
+def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
+    """A shipped model by its name, or the model in a directory: one that `save` wrote, a run's checkpoint, or a
+    Hugging Face or sentence-transformers BERT."""
     from .training.checkpoints import verify_if_checked
 
-    verify_if_checked(Path(directory))                # of a run: refuse what has changed since it was written
+    directory = located(name_or_directory)
+    verify_if_checked(directory)                      # of a run: refuse what has changed since it was written
     return MiniBERT.load(directory, dtype=dtype)
 
 

@@ -11,6 +11,7 @@ from .config import config_command
 from .data import app as data_app
 from .evaluate import evaluate_command
 from .experiments import find_lr_command, overfit_command
+from .fit import fit_command
 from .gradcheck import gradcheck_command
 from .lab import lab_command
 from .presets import presets_command
@@ -25,6 +26,7 @@ app.command("selftest")(selftest_command)
 app.command("gradcheck")(gradcheck_command)
 app.command("config")(config_command)
 app.command("presets")(presets_command)
+app.command("fit")(fit_command)
 app.command("pretrain")(pretrain_command)
 app.command("resume")(resume_command)
 app.command("find-lr")(find_lr_command)

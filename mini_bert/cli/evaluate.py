@@ -7,22 +7,19 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..evaluation.masked_lm import Frequencies, predictions, report
+from ..evaluation.masked_lm import evaluate_corpus
 from ..factory import load
 from ..inference.inputs import require_vocabulary
-from ..text.batches import Batches
 from ..text.corpus import Corpus
 from ..text.prepare import prepare
 from ..text.tokenizer import WordPieceTokenizer
-from ..training.batch_gradients import micro_batches
-from ..training.workers import workers
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .use import Model
 
 
-def evaluate_command(model: Model,
-                     data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE",
+def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE",
                                                              help="Text to evaluate on; may be repeated.")],
+                     model: Model = "mini",
                      train: Annotated[Path | None, typer.Option(
                          metavar="DIR", help="The training's corpus, for the baselines; else the text itself.")] = None,
                      length: Annotated[int, typer.Option("--length", min=8, help="Tokens of a sequence.")] = 64,
@@ -32,24 +29,19 @@ def evaluate_command(model: Model,
 
     Loss, perplexity and accuracy, each masked token counting the same; by position and by frequency; with baselines.
 
-    Example: mini-bert evaluate --model run/best --data wiki.dev.txt --data books.dev.txt --train corpus.mb
+    Example: mini-bert evaluate --model mini --data wiki.dev.txt --data books.dev.txt --train corpus.mb
     """
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
     if length > network.config.max_seq_length:
         raise InputError(f"The model takes at most {network.config.max_seq_length} tokens, not --length {length}.")
-    with tempfile.TemporaryDirectory() as folder, workers(threads) as team:
-        made = Path(folder) / "corpus"
-        prepare(data, tokenizer, made, heldout=0.0, workers=1)
-        corpus = Corpus(made)
-        batches = Batches(corpus, max_seq_length=length, batch_size=32, seed=seed)
-        parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)]
-        known = corpus
-        if train is not None:
-            known = Corpus(train)
-            known.require_vocabulary(tokenizer)
-        found = report(predictions(network, parts, team), Frequencies(known, network.config.vocab_size),
-                       len(tokenizer))
+    known = Corpus(train) if train is not None else None
+    if known is not None:
+        known.require_vocabulary(tokenizer)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
+        found = evaluate_corpus(network, Corpus(made), split="train", length=length, seed=seed, threads=threads,
+                                known=known)
     source = "the training corpus" if train is not None else "the text itself, which favours them"
     figures = table("", "loss", "", right=("loss",))
     figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",

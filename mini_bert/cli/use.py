@@ -21,8 +21,8 @@ from ..text.tokenizer import WordPieceTokenizer
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
 
-Model = Annotated[str, typer.Option("--model", "-m", metavar="DIR", help="A model with its tokenizer: a run's best or "
-                                    "final directory, or one of Hugging Face's.")]
+Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: one that "
+                                    "ships, a run's best or final directory, or one of Hugging Face's.")]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many to show.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts at a time.")]
 _BAR = 30                     # characters of a bar for a probability of one
@@ -41,11 +41,11 @@ def _lines(files: list[str] | None) -> list[str]:
 
 
 def fill_mask_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts with [MASK].")],
-                      model: Model, top: Top = 5, seed: SeedOption = 0, as_json: JsonOption = False,
+                      model: Model = "mini", top: Top = 5, seed: SeedOption = 0, as_json: JsonOption = False,
                       quiet: QuietOption = False) -> None:
     """Fill [MASK] with the words that a model finds likeliest.
 
-    Example: mini-bert fill-mask "The capital of France is [MASK]." --model run/best
+    Example: mini-bert fill-mask "The capital of France is [MASK]."
     """
     network, tokenizer = _open(model)
     results = [fill_mask(network, tokenizer, text, top) for text in texts]
@@ -64,9 +64,9 @@ def fill_mask_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT..
     Output(as_json, quiet).result({"model": model, "results": data}, *shown)
 
 
-def embed_command(model: Model,
-                  files: Annotated[list[str] | None, typer.Argument(
+def embed_command(files: Annotated[list[str] | None, typer.Argument(
                       metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                  model: Model = "mini",
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
                   batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
@@ -74,7 +74,7 @@ def embed_command(model: Model,
                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Turn sentences, a line each, into vectors: JSON lines on standard output, or a .npy file.
 
-    Example: mini-bert embed sentences.txt --model run/best --out vectors.npy
+    Example: mini-bert embed sentences.txt --out vectors.npy
     """
     network, tokenizer = _open(model)
     texts = _lines(files)
@@ -96,14 +96,15 @@ def embed_command(model: Model,
             print()
 
 
-def similar_command(query: Annotated[str, typer.Argument(help="The sentence to look for.")], model: Model,
+def similar_command(query: Annotated[str, typer.Argument(help="The sentence to look for.")],
                     files: Annotated[list[str] | None, typer.Argument(
                         metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                    model: Model = "mini",
                     top: Top = 5, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
                     quiet: QuietOption = False) -> None:
     """Find the sentences of a file that are nearest to a query.
 
-    Example: mini-bert similar "A cat sleeps." sentences.txt --model run/best
+    Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = _open(model)
     texts = _lines(files)
@@ -118,11 +119,11 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to l
 
 
 def score_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts to score.")],
-                  model: Model, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                  model: Model = "mini", batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
                   quiet: QuietOption = False) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 
-    Example: mini-bert score "The cat sat." "The cat sats." --model run/best
+    Example: mini-bert score "The cat sat." "The cat sats."
     """
     network, tokenizer = _open(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)

@@ -23,6 +23,7 @@ from .inputs import as_array, check_batch, check_floats, check_key_mask, check_l
 from .params import Gradients, Parameters
 from .recompute import Recomputed, recomputed
 from .selection import Selection
+from .slots import fill
 from .storage import read_model, write_model
 
 DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
@@ -49,6 +50,7 @@ class MiniBERT:
             raise ConfigError("There is not enough memory for the parameters of this config.") from None
         if seed is not None:
             self.params.initialise(seed)
+            fill(config, "init")(config, self.params)
 
     # ---------------------------------------------------------------- hidden states
 
@@ -192,9 +194,12 @@ class MiniBERT:
 
     # ---------------------------------------------------------------- files
 
-    def save(self, directory: str | PathLike[str]) -> None:
-        """Write config.json and model.safetensors; BERT's layout as Hugging Face names it."""
-        write_model(self.config, self.params, directory)
+    def save(self, directory: str | PathLike[str], *, dtype: npt.DTypeLike | None = None) -> None:
+        """Write config.json and model.safetensors; BERT's layout as Hugging Face names it.
+
+        `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
+        """
+        write_model(self.config, self.params, directory, dtype=dtype)
 
     @classmethod
     def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import CheckpointError
 from ..files import write_files
@@ -81,15 +82,26 @@ def register_layout(layout: Layout) -> None:
     _layouts.insert(0, layout)
 
 
-def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str]) -> None:
-    """Write a model's two files; both are whole on disk before either takes its name."""
+def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
+                dtype: npt.DTypeLike | None = None) -> None:
+    """Write a model's two files, in this precision if given; both are whole on disk before either takes its name."""
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     layout = next(layout for layout in _layouts if layout.fits(config))
     description, tensors = layout.write(config, params)
+    if dtype is not None:
+        tensors = _converted(tensors, np.dtype(dtype))
     write_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, layout.metadata),
                                   CONFIG: (json.dumps(description, indent=2) + "\n").encode()})
+
+
+def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
+    with np.errstate(over="ignore"):
+        converted = {name: tensor.astype(dtype) for name, tensor in tensors.items()}
+    if (broken := _first_not_finite(converted)) is not None:
+        raise CheckpointError(f"{broken} has values that are too large for {dtype}.")
+    return converted
 
 
 def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors]:

@@ -4,7 +4,7 @@ Each masked token counts the same. Beside the mean: loss by position in the sequ
 token is; and what guessing evenly, by frequency, and by the token before would have lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.batches import MLMBatch
+from ..text.batches import Batches, MLMBatch
 from ..text.corpus import Corpus
-from ..training.workers import Workers
+from ..training.batch_gradients import micro_batches
+from ..training.workers import Workers, workers
 
 _SHARE_OF_BIGRAMS = 0.7       # of a mixture with single tokens; near its best on the data it was made for
+_STRETCH = 1 << 22            # tokens counted at a time
 FREQUENCY_BANDS = (100, 1000, 10_000)         # the most frequent tokens up to these ranks, and the rest
 
 
@@ -48,7 +50,7 @@ class MaskedReport:
         return exp(self.loss)
 
 
-def predictions(model: MiniBERT, batches: Sequence[MLMBatch], workers: Workers) -> Predictions:
+def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> Predictions:
     """The model's loss at every masked position of the batches."""
     training, model.training = model.training, False
 
@@ -63,7 +65,7 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], workers: Workers) 
         return np.log(total) + top - at_target, right
 
     try:
-        results = workers.map(one, batches)
+        results = team.map(one, batches)
     finally:
         model.training = training
     if not results:
@@ -78,22 +80,20 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], workers: Workers) 
 
 
 class Frequencies:
-    """Counts of tokens and of pairs of neighbours in a corpus, as probabilities that are never zero."""
+    """Counts of tokens and of pairs of neighbours in a corpus' text for training, as probabilities never zero."""
 
     def __init__(self, corpus: Corpus, vocab_size: int):
         self.vocab_size = vocab_size
         counts = np.zeros(vocab_size)
-        found = corpus.piece_counts()
-        counts[: len(found)] = found
-        self.counts = counts
-        self.single = (counts + 1) / (counts.sum() + vocab_size)
         pairs: dict[int, int] = {}
-        for start in range(0, corpus.manifest.tokens, 1 << 22):
-            tokens = corpus.tokens[start : start + (1 << 22) + 1].astype(np.int64)
+        for tokens in _stretches(corpus):
+            counts += np.bincount(tokens, minlength=vocab_size)
             codes, times = np.unique(tokens[:-1] * vocab_size + tokens[1:], return_counts=True)
             for code, n in zip(codes.tolist(), times.tolist(), strict=True):
                 pairs[code] = pairs.get(code, 0) + n
-        self._pairs = pairs
+            corpus.release()
+        self.counts, self._pairs = counts, pairs
+        self.single = (counts + 1) / (counts.sum() + vocab_size)
 
     def unigram_loss(self, p: Predictions) -> float:
         return float(-np.log(self.single[p.token]).mean())
@@ -104,6 +104,33 @@ class Frequencies:
         seen = np.maximum(self.counts[p.before], 1)
         mixed = _SHARE_OF_BIGRAMS * times / seen + (1 - _SHARE_OF_BIGRAMS) * self.single[p.token]
         return float(-np.log(mixed).mean())
+
+
+def _stretches(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
+    """The tokens of the documents for training: neighbouring documents at a time, some millions of tokens at most."""
+    borders = corpus.sentences[corpus.documents].astype(np.int64)
+    start = stop = 0
+    for document in corpus.split("train").tolist():
+        if borders[document] != stop or stop - start > _STRETCH:
+            if stop > start:
+                yield corpus.tokens[start:stop].astype(np.int64)
+            start = int(borders[document])
+        stop = int(borders[document + 1])
+    if stop > start:
+        yield corpus.tokens[start:stop].astype(np.int64)
+
+
+def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", length: int = 64, seed: int = 0,
+                    threads: int = 0, known: Corpus | None = None) -> MaskedReport:
+    """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure.
+
+    `known` is the corpus whose text for training the baselines have counted, this one unless given.
+    """
+    batches = Batches(corpus, split, max_seq_length=length, batch_size=32, seed=seed)
+    with workers(threads) as team:
+        found = predictions(model, [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)],
+                            team)
+    return report(found, Frequencies(known or corpus, model.config.vocab_size), len(corpus.tokenizer))
 
 
 def report(p: Predictions, frequencies: Frequencies, vocab_size: int) -> MaskedReport:

@@ -88,14 +88,18 @@ def token_dtype(vocab_size: int) -> str:
 
 def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | PathLike[str], *,
             heldout: float = 0.01, deduplicate: bool = True, strict: bool = False, workers: int | None = None,
-            overwrite: bool = False, progress: Progress | None = None) -> Manifest:
+            longest_document: int = 0, overwrite: bool = False, progress: Progress | None = None) -> Manifest:
     """Make the directory `out` from text files, folders, patterns or "-"; it appears when it is whole.
 
-    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph. More than one
-    worker are started as new processes: a script that calls this needs `if __name__ == "__main__":`.
+    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph. With
+    `longest_document` one of more tokens is cut into several, between sentences, so that something can be held out
+    of a text that is a single document. More than one worker are started as new processes: a script that calls
+    this needs `if __name__ == "__main__":`.
     """
     if not 0 <= heldout < 1:
         raise CorpusError(f"heldout must be in [0, 1), not {heldout}.")
+    if longest_document < 0:
+        raise CorpusError(f"longest_document must be at least 0, which is no limit, not {longest_document}.")
     target = Path(out).resolve()
     _require_free(target, overwrite)
     sources = find_sources(names)
@@ -104,7 +108,7 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
     try:
         with ExitStack() as stack:
             _lock(partial, target, stack)
-            writer = stack.enter_context(_Writer(partial, tokenizer, heldout))
+            writer = stack.enter_context(_Writer(partial, tokenizer, heldout, longest_document))
             report = ReadingReport()
             blocks = _blocks(paragraphs(sources, report, strict), Seen(partial) if deduplicate else None,
                              writer.manifest)
@@ -112,7 +116,10 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
                 writer.write(work, result)
                 if progress is not None:
                     progress(report.bytes_read, writer.manifest.tokens)
-            manifest = writer.finish(sources, report, {"heldout": heldout, "deduplicate": deduplicate})
+            options: dict[str, object] = {"heldout": heldout, "deduplicate": deduplicate}
+            if longest_document:
+                options["longest_document"] = longest_document
+            manifest = writer.finish(sources, report, options)
             _require_free(target, overwrite)          # another process may have been here meanwhile
             replace_directory(partial, target)
             return manifest
@@ -197,8 +204,9 @@ def _shut(pool: ProcessPoolExecutor) -> None:
 class _Writer:
     """Appends results to the files of a corpus."""
 
-    def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float):
+    def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float, longest_document: int):
         self.directory, self.tokenizer, self.heldout = directory, tokenizer, heldout
+        self.longest, self._length = longest_document, 0          # tokens of a document; of the one at hand so far
         self.manifest = Manifest(dtype=token_dtype(len(tokenizer)), vocab_size=len(tokenizer),
                                  vocab_digest=tokenizer.vocabulary.digest(), lowercase=tokenizer.lowercase,
                                  strip_accents=tokenizer.strip_accents)
@@ -227,12 +235,22 @@ class _Writer:
             if self._opening is not None and count:
                 self._begin_document(sentence, self._opening)
                 self._opening = None
+            if self.longest:
+                self._cut(sentence, lengths[sentence - m.sentences :][:count].tolist())
             sentence += count
         m.tokens += int(lengths.sum())
         m.sentences = sentence
         m.unknown_tokens += result.unknown
 
+    def _cut(self, sentence: int, lengths: list[int]) -> None:
+        """Begin a new document before each sentence with which the one at hand would be too long."""
+        for number, length in enumerate(lengths, sentence):
+            if self._length and self._length + length > self.longest:
+                self._begin_document(number, f"part {self.manifest.documents}")
+            self._length += length
+
     def _begin_document(self, sentence: int, paragraph: str) -> None:
+        self._length = 0
         draw = int.from_bytes(blake2b(paragraph.encode("utf-8", "surrogatepass"), digest_size=8,
                                       person=b"heldout").digest(), "little") / 2**64
         held = draw < self.heldout

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..files import write_files
+from ..pretrained import located
 from .normalise import replacements
 from .readable import readable
 from .tokenizer_files import Settings, from_files, to_files
@@ -143,12 +144,12 @@ class WordPieceTokenizer:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, lowercase: bool | None = None) -> "WordPieceTokenizer":
-        """The tokenizer of a directory, ours or Hugging Face's, or over a bare vocabulary file.
+        """The tokenizer of a shipped model, of a directory, ours or Hugging Face's, or over a bare vocabulary file.
 
         The files beside a vocabulary say whether it is cased. Where there are none `lowercase` must; elsewhere it
         need not be given, and may not contradict them.
         """
-        return cls(*from_files(Path(path), lowercase, MAX_WORD_LENGTH))
+        return cls(*from_files(located(path), lowercase, MAX_WORD_LENGTH))
 
     # ---------------------------------------------------------------- text to ids
 

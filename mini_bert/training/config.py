@@ -54,6 +54,7 @@ class TrainingConfig(Settings):
     # what is kept
     log_every: int = 10
     eval_every: int = 500                 # 0: at the end alone
+    evaluations: int = 0                  # so many, evenly over the run, in place of eval_every
     eval_sequences: int = 512
     checkpoint_every: int = 500
     keep_checkpoints: int = 2
@@ -63,7 +64,7 @@ class TrainingConfig(Settings):
         super().__post_init__()
         for name, least in (("steps", 1), ("batch_size", 1), ("micro_batch_size", 0), ("max_seq_length", 0),
                             ("warmup_steps", 0), ("threads", 0), ("log_every", 1), ("eval_every", 0),
-                            ("eval_sequences", 1), ("checkpoint_every", 1), ("keep_checkpoints", 1),
+                            ("evaluations", 0), ("eval_sequences", 1), ("checkpoint_every", 1), ("keep_checkpoints", 1),
                             ("max_bad_steps", 1), ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
             if not least <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")

@@ -173,7 +173,7 @@ class Trainer:
         logs = last or (state.step + 1) % config.log_every == 0
         result = self._step(gradients, team, logs)
         self._interval.seconds += perf_counter() - begin
-        evaluates = bool(self.heldout) and (last or (config.eval_every > 0 and state.step % config.eval_every == 0))
+        evaluates = bool(self.heldout) and (last or self._evaluation_due())
         if logs or evaluates:
             evaluation = self._evaluate(team) if evaluates else None
             state.seconds = perf_counter() - self._began
@@ -184,6 +184,13 @@ class Trainer:
         state.seconds = perf_counter() - self._began
         if config.budget and logs and not last:
             self._fit(state.seconds / state.step)
+
+    def _evaluation_due(self) -> bool:
+        config, step = self.config, self.state.step
+        if config.evaluations:        # is this the first step of another part of the run?
+            done, before = (n * config.evaluations // self.state.total_steps for n in (step, step - 1))
+            return done > before
+        return config.eval_every > 0 and step % config.eval_every == 0
 
     def _step(self, gradients: BatchGradients, team: Workers, measure: bool) -> _StepResult:
         """Loss, gradients and the optimiser's step, unless something is not finite: then nothing moves."""

@@ -1,0 +1,63 @@
+"""One HTML page that needs nothing beside itself: it can be opened without a network and sent by e-mail."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from ..files import write_files
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --accent: #0072b2; }
+@media (prefers-color-scheme: dark) { :root { --ink: #ddd; --paper: #16181c; --grid: #3a3d44; --accent: #56b4e9; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+       max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; } th, td { padding: .25rem .75rem .25rem 0; text-align: left;
+       border-bottom: 1px solid var(--grid); vertical-align: top; } td.number, th.number { text-align: right;
+       font-variant-numeric: tabular-nums; }
+pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--grid); } code { font-size: .9em; }
+.chart { width: 100%; height: auto; } .bar { display: inline-block; height: .7em; background: var(--accent); }
+.scroll { overflow-x: auto; } tr.right { font-weight: bold; }
+"""
+
+
+def page(title: str, *sections: str) -> str:
+    """A whole page; sections are HTML."""
+    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>'
+            f'<body><h1>{escape(title)}</h1>{"".join(sections)}</body></html>\n')
+
+
+def section(heading: str, *content: str) -> str:
+    return f"<section><h2>{escape(heading)}</h2>{''.join(content)}</section>"
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def facts(values: Mapping[str, object]) -> str:
+    """Two columns: names and values."""
+    return rows((), [(name, str(value)) for name, value in values.items()])
+
+
+def rows(columns: Sequence[str], content: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table; `numbers` are the columns that are aligned to the right."""
+    def cell(tag: str, place: int, text: str) -> str:
+        kind = ' class="number"' if place in numbers else ""
+        return f"<{tag}{kind}>{escape(text)}</{tag}>"
+
+    head = "<thead><tr>" + "".join(cell("th", i, text) for i, text in enumerate(columns)) + "</tr></thead>" \
+        if columns else ""
+    body = "".join("<tr>" + "".join(cell("td", i, text) for i, text in enumerate(row)) + "</tr>" for row in content)
+    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
+
+
+def code(text: str) -> str:
+    return f"<pre><code>{escape(text)}</code></pre>"
+
+
+def write_page(path: Path, html: str) -> Path:
+    """Write a page; it is whole before it has its name."""
+    write_files(path.parent, {path.name: html.encode()})
+    return path

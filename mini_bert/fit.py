@@ -90,10 +90,11 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = Request(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
                       new_words, cased, seed)
-    folder = Path(out)
-    _claim(folder, request)
-    began = perf_counter()
+    if vocab_size is not None and start is not None:
+        raise ConfigError("A model to begin with brings its vocabulary: give new_words, not vocab_size.")
+    folder, began = Path(out), perf_counter()
     base = WordPieceTokenizer.load(start) if start is not None else None
+    _claim(folder, request)
     tokenizer = _tokenizer(folder / "tokenizer", request, base, say)
     corpus = _corpus(folder / "corpus", request, tokenizer, say)
     run = folder / "run"
@@ -144,9 +145,6 @@ def _claim(folder: Path, request: Request) -> None:
         other = next((key for key in asked if known.get(key) != asked[key]), "request")
         raise CheckpointError(f"{folder} holds a fit with another {other.replace('_', ' ')} "
                               f"({known.get(other)!r}, not {asked[other]!r}); choose another directory, or remove it.")
-    if request.vocab_size is not None and request.start is not None:
-        raise ConfigError("A model to begin with brings its vocabulary; vocab_size is for a new one, new_words for its "
-                          "growth.")
     if known is None:
         find_sources(request.sources)             # refused before anything is written
         load_run_config(request.config, [*request.changes, f"training.budget={request.budget}"])

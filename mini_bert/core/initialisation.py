@@ -16,7 +16,7 @@ by o w_k, so that p_t R(o) = p_(t+o), and its scores
 
 are greatest, PEAK, at s = t + o. Heads take the offsets -1, 1, -2, 2, ... in turn. What is looked at must also
 arrive: token embeddings are large and keep off the waves, and W_V and W_O are large enough to pass a neighbour on
-at the size of the token itself. All of it is learned from there. Measured: docs/results/recipe.md
+at about the size of the token itself. All of it is learned from there. Measured: docs/results/recipe.md
 """
 
 from math import sqrt
@@ -30,6 +30,7 @@ from .params import Parameters
 BASE = 1000.0             # the slowest wave is then a few tokens long at the least
 PEAK = 6.0                # of the scores: the neighbour gets e^6 times the weight of a token far away
 TOKENS, WAVES = 0.5, 0.3  # deviation of the token embeddings, amplitude of the positions
+PASS = 0.8                # W_V and W_O keep so much of a vector's length
 OFF_THE_WAVES = 0.1       # share of a token embedding's size that is left on the features of the waves
 
 
@@ -52,7 +53,7 @@ def local(config: ModelConfig, params: Parameters) -> None:
     tokens[:, : 2 * K] *= OFF_THE_WAVES
     for letter in "VO":
         weights = params[f"W_{letter}_0"]
-        weights *= sqrt(2 / H) / weights.std()
+        weights *= PASS / sqrt(H) / weights.std()
     gain = sqrt(PEAK * sqrt(d_k) / K) / WAVES                                     # c
     W_Q, W_K = params["W_Q_0"], params["W_K_0"]
     sines, cosines = 2 * np.arange(K), 2 * np.arange(K) + 1                       # features of the waves

@@ -26,6 +26,7 @@ def examples(model: MiniBERT, corpus: Corpus, count: int = 5, *, split: str = "h
     tokenizer, found = corpus.tokenizer, list[Example]()
     vocabulary = tokenizer.vocabulary
     documents = corpus.split(split)
+    longest = min(_LONGEST, model.config.max_seq_length - 2)
     rng = generator(seed, "examples")
     for _ in range(50 * count):
         if not len(documents) or len(found) == count:
@@ -33,11 +34,13 @@ def examples(model: MiniBERT, corpus: Corpus, count: int = 5, *, split: str = "h
         number = int(rng.choice(documents))
         sentence = int(rng.integers(corpus.documents[number], corpus.documents[number + 1]))
         ids = corpus.tokens[int(corpus.sentences[sentence]) : int(corpus.sentences[sentence + 1])].tolist()
+        if len(ids) > longest:                # of text without ends of sentences, any stretch
+            begin = int(rng.integers(len(ids) - longest))
+            ids = ids[begin : begin + longest]
         pieces = [vocabulary[i] for i in ids]
         whole = [i for i, piece in enumerate(pieces) if piece.isalpha() and len(piece) > 2
                  and not (i + 1 < len(pieces) and vocabulary.continues[ids[i + 1]])]
-        longest = min(_LONGEST, model.config.max_seq_length - 2)
-        if not whole or vocabulary.unk in ids or vocabulary.mask in ids or not _SHORTEST <= len(ids) <= longest:
+        if not whole or vocabulary.unk in ids or vocabulary.mask in ids or len(ids) < _SHORTEST:
             continue
         place = int(rng.choice(np.array(whole)))
         text = tokenizer.decode([*ids[:place], vocabulary.mask, *ids[place + 1 :]])

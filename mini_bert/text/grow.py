@@ -23,7 +23,8 @@ def grow_vocabulary(tokenizer: WordPieceTokenizer, words: Mapping[str, int], mos
     spared = []
     for word, count in words.items():
         if count >= min_frequency and len(word) <= MAX_WORD_LENGTH and word not in vocabulary.ids:
-            pieces = len(tokenizer.ids(word))
+            ids = tokenizer.ids(word)
+            pieces = len(word) if ids == [vocabulary.unk] else len(ids)       # what cannot be said at all comes first
             if pieces > 1:
                 spared.append((-count * (pieces - 1), word))
     new = [word for _, word in sorted(spared)[:most]]

@@ -81,6 +81,17 @@ def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Resul
                    int((ids == tokenizer.vocabulary.unk).sum()))
 
 
+def _with_shorter_sentences(result: _Result, longest: int) -> _Result:
+    """With sentences of more than `longest` tokens, of a text that has no ends of sentences, cut into several."""
+    lengths = result.sentence_lengths.astype(np.int64)
+    parts = -(-lengths // longest)
+    cut = np.full(int(parts.sum()), longest)
+    cut[np.cumsum(parts) - 1] = lengths - (parts - 1) * longest           # the last part of each has what is left
+    before = np.concatenate([[0], np.cumsum(parts)])
+    per_document = np.diff(before[np.cumsum(result.sentences_per_document)], prepend=0).tolist()
+    return result._replace(sentence_lengths=cut.astype(np.uint32), sentences_per_document=per_document)
+
+
 def token_dtype(vocab_size: int) -> str:
     """The smallest type that holds every id."""
     return "uint16" if vocab_size <= 1 << 16 else "uint32"
@@ -224,6 +235,8 @@ class _Writer:
 
     def write(self, work: _Work, result: _Result) -> None:
         m = self.manifest
+        if self.longest:
+            result = _with_shorter_sentences(result, self.longest)
         self._files["tokens"].write(result.tokens)
         lengths = result.sentence_lengths.astype(np.uint64)
         starts = m.tokens + np.cumsum(lengths) - lengths

@@ -46,6 +46,7 @@ class TrainingConfig(Settings):
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0            # 0: no clipping
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
+    frequency_bias: bool = False          # a new model's head begins with the frequencies of the corpus' tokens
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     # the machine
     threads: int = 0                      # 0: all cores

@@ -18,6 +18,7 @@ from mini_bert.text import seen as seen_module
 from mini_bert.text import sources as sources_module
 from mini_bert.text.batches import Batches
 from mini_bert.text.corpus import Corpus
+from mini_bert.text.learn import count_words, learn_vocabulary
 from mini_bert.text.prepare import prepare, token_dtype
 from mini_bert.text.seen import Seen
 from mini_bert.text.tokenizer import WordPieceTokenizer
@@ -293,3 +294,20 @@ def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
         (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, damage: "x"}))
     with pytest.raises(CorpusError, match="damaged"):
         list(Batches(Corpus(tmp_path / "copy"), max_seq_length=16))
+
+
+@pytest.mark.parametrize("text", ["one two three. " * 300, "One two three. " * 300, "one two three " * 300,
+                                  "One two.\n" * 5 + "Three four five six seven. " * 200])
+def test_a_long_document_is_cut_so_that_some_can_be_held_out(tmp_path, text):
+    (tmp_path / "text.txt").write_text(text)
+    tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([text]), 60))
+    options = {"heldout": 0.1, "workers": 1, "deduplicate": False}
+    whole = prepare([str(tmp_path / "text.txt")], tokenizer, tmp_path / "whole", **options)
+    made = prepare([str(tmp_path / "text.txt")], tokenizer, tmp_path / "cut", longest_document=50, **options)
+    assert (whole.documents, whole.heldout_documents) == (1, 0)
+    corpus = Corpus(tmp_path / "cut")
+    lengths = [len(corpus.document(number)) for number in range(made.documents)]
+    assert max(lengths) <= 50
+    assert min(lengths[:-1]) > 25
+    assert 0 < made.heldout_documents < made.documents / 3
+    assert np.array_equal(corpus.tokens, Corpus(tmp_path / "whole").tokens)

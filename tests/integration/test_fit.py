@@ -16,7 +16,8 @@ from mini_bert.training.trainer import Listener
 
 SMALL = ["model.num_layers=1", "model.num_heads=2", "model.hidden_size=16", "model.intermediate_size=32",
          "model.max_seq_length=16", "training.batch_size=8", "training.eval_sequences=32"]
-WORDS = "the cat sat on a mat and looked at its master who ran away from home to see some distant town".split()
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away", "from",
+         "home", "to", "see", "some", "distant", "town"]
 
 
 def text_of(words: list[str], sentences: int, seed: int = 0) -> str:

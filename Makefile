@@ -12,11 +12,17 @@ SOURCES := pyproject.toml mini_bert/version.py
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
-quickstart: $(VENV)/.installed      ## install into .venv, test it, and make a corpus of the documentation at hand
-	$(VENV)/bin/mini-bert selftest
-	$(VENV)/bin/mini-bert tokenizer train pydocs --vocab-size 8192 --out runs/quickstart/tokenizer --overwrite
-	$(VENV)/bin/mini-bert data prepare pydocs --tokenizer runs/quickstart/tokenizer --out runs/quickstart/corpus --overwrite
-	$(VENV)/bin/mini-bert data show runs/quickstart/corpus
+quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a model for two minutes, and report
+	@echo "The model that ships:"
+	@$(VENV)/bin/mini-bert fill-mask "The children went to [MASK] every morning." \
+		"He asked her a [MASK], but she did not answer." "They met for the first [MASK] in Paris."
+	@echo "Two minutes of training on the documentation that is installed with Python:"
+	@rm -rf runs/quickstart
+	@$(VENV)/bin/mini-bert fit pydocs --config small --budget 2m --out runs/quickstart
+	@echo "The model just made:"
+	@$(VENV)/bin/mini-bert fill-mask --model runs/quickstart/run/best --top 3 "Return the [MASK] of the array." \
+		"If the file does not [MASK], an error is raised."
+	@echo "The report of the run: $(CURDIR)/runs/quickstart/report.html"
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity

@@ -7,6 +7,7 @@ import typer
 from ..core.model import MiniBERT
 from ..text.batches import Batches
 from ..text.corpus import Corpus
+from ..training.beginning import new_model
 from ..training.config import TrainingConfig, load_run_config
 from ..training.finder import Search, find_learning_rate
 from ..training.overfit import overfit
@@ -80,4 +81,4 @@ def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
     require_fitting(corpus, model)
     batches = Batches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
                       mode=training.sequences, masking=training.masking(), bucket=training.bucket, seed=training.seed)
-    return MiniBERT(model, seed=seed), training, batches
+    return new_model(model, training, corpus), training, batches

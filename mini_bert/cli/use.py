@@ -40,13 +40,15 @@ def _lines(files: list[str] | None) -> list[str]:
     return texts
 
 
-def fill_mask_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts with [MASK].")],
+def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
+                          metavar="[TEXT]...", help="Texts with \\[MASK]; lines of standard input if none.")] = None,
                       model: Model = "mini", top: Top = 5, seed: SeedOption = 0, as_json: JsonOption = False,
                       quiet: QuietOption = False) -> None:
     """Fill [MASK] with the words that a model finds likeliest.
 
     Example: mini-bert fill-mask "The capital of France is [MASK]."
     """
+    texts = texts or _lines(None)
     network, tokenizer = _open(model)
     results = [fill_mask(network, tokenizer, text, top) for text in texts]
     shown: list[object] = []

@@ -43,7 +43,6 @@ class ModelConfig(Settings):
     attention_dropout: float = 0.0        # of attention weights
     layernorm_eps: float = 1e-5
     init_std: float = 0.02
-    init: str = "normal"                  # or local: core/initialisation.py
     scale_residual_init: bool = False     # W_O and W2 at init_std / sqrt(2 L)
 
     def __post_init__(self) -> None:

@@ -1,11 +1,8 @@
-"""How a model begins, beyond the deviations that each parameter states for itself.
-
-    normal:  every matrix and embedding from N(0, init_std); nothing more
-    local:   the heads of the first layer look at a token's neighbours from the first step
+"""A model whose heads look at a token's neighbours from the first step.
 
 At N(0, 0.02) attention is uniform: every token sees the mean of all others, the loss falls to that of guessing by
-frequency, and stays there until some head has learned, position by position, to look beside it. `local` gives the
-heads that for a start. The first d_k features of the positions are waves,
+frequency, and stays there until some head has learned, position by position, to look beside it. `look_local` gives
+the heads of the first layer that for a start. The first d_k features of the positions are waves,
 
     p_t = (sin w_k t, cos w_k t) a      w_k = BASE^(-2k/H),  k < d_k / 2
 
@@ -34,15 +31,11 @@ PASS = 0.8                # W_V and W_O keep so much of a vector's length
 OFF_THE_WAVES = 0.1       # share of a token embedding's size that is left on the features of the waves
 
 
-def normal(config: ModelConfig, params: Parameters) -> None:
-    """As drawn."""
-
-
-def local(config: ModelConfig, params: Parameters) -> None:
+def look_local(config: ModelConfig, params: Parameters) -> None:
     """Let the first layer look at neighbours; the parameters have been drawn already."""
     H, A, d_k = config.hidden_size, config.num_heads, config.head_size
     if "position_embeddings" not in params:
-        raise ConfigError("init: local needs position_embeddings: learned.")
+        raise ConfigError("Heads can begin by looking at neighbours only with position_embeddings: learned.")
     K = d_k // 2
     frequencies = BASE ** (-2 * np.arange(K) / H)
     angles = np.arange(config.max_seq_length)[:, None] * frequencies              # (T, K)

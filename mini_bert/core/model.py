@@ -23,7 +23,6 @@ from .inputs import as_array, check_batch, check_floats, check_key_mask, check_l
 from .params import Gradients, Parameters
 from .recompute import Recomputed, recomputed
 from .selection import Selection
-from .slots import fill
 from .storage import read_model, write_model
 
 DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
@@ -50,7 +49,6 @@ class MiniBERT:
             raise ConfigError("There is not enough memory for the parameters of this config.") from None
         if seed is not None:
             self.params.initialise(seed)
-            fill(config, "init")(config, self.params)
 
     # ---------------------------------------------------------------- hidden states
 

@@ -12,7 +12,6 @@ from .config import ModelConfig
 from .embeddings import LearnedPositions, NoPositions
 from .feedforward import Activation
 from .heads import BertHead, NoHead, NoPooler, PlainHead, TanhPooler
-from .initialisation import local, normal
 from .ops.gelu import gelu_backward, gelu_forward
 from .ops.gelu_tanh import gelu_tanh_backward, gelu_tanh_forward
 from .ops.relu import relu_backward, relu_forward
@@ -25,7 +24,6 @@ SLOTS: dict[str, dict[str, Any]] = {
                    "gelu_tanh": Activation(gelu_tanh_forward, gelu_tanh_backward, extra=2)},
     "mlm_head": {"plain": PlainHead, "bert": BertHead, "none": NoHead},
     "pooler": {"none": NoPooler, "tanh": TanhPooler},
-    "init": {"normal": normal, "local": local},
 }
 
 

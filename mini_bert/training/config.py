@@ -12,6 +12,7 @@ from ..errors import ConfigError
 from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import Masking
+from .beginning import INITS
 from .schedule import SCHEDULES
 from .workers import available_cores
 
@@ -34,6 +35,9 @@ class TrainingConfig(Settings):
     bucket: bool = False                  # sequences of similar length together
     masking_rate: float = 0.15
     masking_unit: str = "token"           # token, word or span
+    # how a new model begins
+    init: str = "normal"                  # normal, or local: the first layer looks at neighbours
+    frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
     # the optimiser
     learning_rate: float = 1e-3
     schedule: str = "linear"              # linear, cosine, constant or wsd
@@ -46,7 +50,6 @@ class TrainingConfig(Settings):
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0            # 0: no clipping
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
-    frequency_bias: bool = False          # a new model's head begins with the frequencies of the corpus' tokens
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     # the machine
     threads: int = 0                      # 0: all cores
@@ -72,7 +75,7 @@ class TrainingConfig(Settings):
         for name in ("final_rate", "decay_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
-        for name, choices in (("schedule", SCHEDULES), ("sequences", MODES)):
+        for name, choices in (("schedule", SCHEDULES), ("sequences", MODES), ("init", INITS)):
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is not a choice; "
                                   f"choose one of {', '.join(choices)}.")

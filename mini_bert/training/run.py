@@ -23,6 +23,7 @@ from ..text.batches import Batches, MLMBatch
 from ..text.corpus import Corpus
 from ..version import __version__
 from .batch_gradients import micro_batches
+from .beginning import new_model
 from .checkpoints import (
     newest_checkpoint,
     read_moments,
@@ -50,9 +51,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
         hint = f"continue it with: mini-bert resume {run}" if (run / CONFIG).exists() else "choose another directory"
         raise CheckpointError(f"{run} exists already; {hint}.")
     training = training.resolved(model)
-    network = MiniBERT(model, seed=training.seed) if initial is None else initial
-    if initial is None and training.frequency_bias:
-        _set_frequency_bias(network, corpus)
+    network = new_model(model, training, corpus) if initial is None else initial
     batches, heldout = _data(corpus, training)
     require_writable(run)
     run.mkdir(parents=True, exist_ok=True)
@@ -150,16 +149,6 @@ def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 8) -> 
                       mode=training.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-training.eval_sequences // size))
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
-
-
-def _set_frequency_bias(network: MiniBERT, corpus: Corpus) -> None:
-    """Let the first loss be that of guessing by frequency, which is otherwise what the first steps learn."""
-    if "mlm_head_b" not in network.params:
-        raise ConfigError("training.frequency_bias needs a model with an MLM head.")
-    counts = np.zeros(network.config.vocab_size)
-    found = corpus.piece_counts()
-    counts[: len(found)] = found
-    network.params["mlm_head_b"][...] = np.log((counts + 1) / (counts.sum() + len(counts)))
 
 
 def baselines(corpus: Corpus) -> dict[str, float]:

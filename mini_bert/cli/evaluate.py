@@ -21,7 +21,8 @@ def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", met
                                                              help="Text to evaluate on; may be repeated.")],
                      model: Model = "mini",
                      train: Annotated[Path | None, typer.Option(
-                         metavar="DIR", help="The training's corpus, for the baselines; else the text itself.")] = None,
+                         metavar="DIR", help="The corpus of the training, for the baselines to count; else the "
+                                             "text itself.")] = None,
                      length: Annotated[int, typer.Option("--length", min=8, help="Tokens of a sequence.")] = 64,
                      threads: Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")] = 0,
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
@@ -42,7 +43,7 @@ def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", met
         prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
         found = evaluate_corpus(network, Corpus(made), split="train", length=length, seed=seed, threads=threads,
                                 known=known)
-    source = "the training corpus" if train is not None else "the text itself, which favours them"
+    source = "the training corpus" if train is not None else "the text itself, without the token"
     figures = table("", "loss", "", right=("loss",))
     figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",
                     f"perplexity {found.perplexity:.1f}, accuracy {found.accuracy:.1%} of {found.masked:,} tokens")

@@ -24,7 +24,7 @@ from ..errors import ConfigError
 from .config import ModelConfig
 from .params import Parameters
 
-BASE = 1000.0             # the slowest wave is then a few tokens long at the least
+BASE = 1000.0             # waves of six to some tens of tokens: together they tell a neighbour from all others
 PEAK = 6.0                # of the scores: the neighbour gets e^6 times the weight of a token far away
 TOKENS, WAVES = 0.5, 0.3  # deviation of the token embeddings, amplitude of the positions
 PASS = 0.8                # W_V and W_O keep so much of a vector's length
@@ -36,6 +36,8 @@ def look_local(config: ModelConfig, params: Parameters) -> None:
     H, A, d_k = config.hidden_size, config.num_heads, config.head_size
     if "position_embeddings" not in params:
         raise ConfigError("Heads can begin by looking at neighbours only with position_embeddings: learned.")
+    if d_k < 2:
+        raise ConfigError(f"Heads can begin by looking at neighbours only with two features or more, not {d_k}.")
     K = d_k // 2
     frequencies = BASE ** (-2 * np.arange(K) / H)
     angles = np.arange(config.max_seq_length)[:, None] * frequencies              # (T, K)
@@ -44,6 +46,8 @@ def look_local(config: ModelConfig, params: Parameters) -> None:
     tokens = params["token_embeddings"]
     tokens *= TOKENS / config.init_std
     tokens[:, : 2 * K] *= OFF_THE_WAVES
+    if "mlm_transform_ln_gamma" in params:        # a tied head: its logits too are made of the large embeddings
+        params["mlm_transform_ln_gamma"][...] = 0.3 / (TOKENS * sqrt(H))
     for letter in "VO":
         weights = params[f"W_{letter}_0"]
         weights *= PASS / sqrt(H) / weights.std()

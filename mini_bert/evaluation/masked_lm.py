@@ -80,10 +80,13 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> 
 
 
 class Frequencies:
-    """Counts of tokens and of pairs of neighbours in a corpus' text for training, as probabilities never zero."""
+    """Counts of tokens and of pairs of neighbours in a corpus' text for training, as probabilities never zero.
 
-    def __init__(self, corpus: Corpus, vocab_size: int):
-        self.vocab_size = vocab_size
+    With `leave_out` the text to predict is the text that was counted: each token's own occurrence is taken off.
+    """
+
+    def __init__(self, corpus: Corpus, vocab_size: int, *, leave_out: bool = False):
+        self.vocab_size, self.own = vocab_size, int(leave_out)
         counts = np.zeros(vocab_size)
         pairs: dict[int, int] = {}
         for tokens in _stretches(corpus):
@@ -93,16 +96,21 @@ class Frequencies:
                 pairs[code] = pairs.get(code, 0) + n
             corpus.release()
         self.counts, self._pairs = counts, pairs
-        self.single = (counts + 1) / (counts.sum() + vocab_size)
+
+    def _single(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """The probability of each token by frequency; one is added to every count, so that none is zero."""
+        found: npt.NDArray[np.float64] = (np.maximum(self.counts[tokens] - self.own, 0) + 1) \
+            / (self.counts.sum() - self.own + self.vocab_size)
+        return found
 
     def unigram_loss(self, p: Predictions) -> float:
-        return float(-np.log(self.single[p.token]).mean())
+        return float(-np.log(self._single(p.token)).mean())
 
     def bigram_loss(self, p: Predictions) -> float:
         """From the true token before, mixed with single tokens."""
         times = np.array([self._pairs.get(code, 0) for code in (p.before * self.vocab_size + p.token).tolist()])
-        seen = np.maximum(self.counts[p.before], 1)
-        mixed = _SHARE_OF_BIGRAMS * times / seen + (1 - _SHARE_OF_BIGRAMS) * self.single[p.token]
+        times, seen = np.maximum(times - self.own, 0), np.maximum(self.counts[p.before] - self.own, 1)
+        mixed = _SHARE_OF_BIGRAMS * times / seen + (1 - _SHARE_OF_BIGRAMS) * self._single(p.token)
         return float(-np.log(mixed).mean())
 
 
@@ -124,13 +132,15 @@ def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", 
                     threads: int = 0, known: Corpus | None = None) -> MaskedReport:
     """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure.
 
-    `known` is the corpus whose text for training the baselines have counted, this one unless given.
+    `known` is the corpus whose text for training the baselines have counted, this one unless given. If that is the
+    text to predict, each token's own occurrence is left out of its counts.
     """
     batches = Batches(corpus, split, max_seq_length=length, batch_size=32, seed=seed)
+    frequencies = Frequencies(known or corpus, model.config.vocab_size, leave_out=known is None and split == "train")
     with workers(threads) as team:
         found = predictions(model, [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)],
                             team)
-    return report(found, Frequencies(known or corpus, model.config.vocab_size), len(corpus.tokenizer))
+    return report(found, frequencies, len(corpus.tokenizer))
 
 
 def report(p: Predictions, frequencies: Frequencies, vocab_size: int) -> MaskedReport:

@@ -49,17 +49,19 @@ def test_each_masked_token_counts_the_same(made):
     assert figures.perplexity == pytest.approx(np.exp(figures.loss))
 
 
-def test_baselines_are_those_of_the_counts(made):
+@pytest.mark.parametrize("own", [0, 1])
+def test_baselines_are_those_of_the_counts(made, own):
     folder, model = made
     corpus = Corpus(folder / "corpus")
     batches = Batches(corpus, max_seq_length=16, batch_size=4)
     found = predictions(model, [batches[0]], Workers(1))
-    frequencies = Frequencies(corpus, 9)
+    frequencies = Frequencies(corpus, 9, leave_out=bool(own))
     tokens = corpus.tokens.tolist()
-    single = {token: (tokens.count(token) + 1) / (len(tokens) + 9) for token in range(9)}
+    single = {token: (max(tokens.count(token) - own, 0) + 1) / (len(tokens) - own + 9) for token in range(9)}
     assert frequencies.unigram_loss(found) == pytest.approx(-np.mean([log(single[t]) for t in found.token.tolist()]))
     pairs = list(pairwise(tokens))
-    expected = [-log(0.7 * pairs.count((before, token)) / max(tokens.count(before), 1) + 0.3 * single[token])
+    expected = [-log(0.7 * max(pairs.count((before, token)) - own, 0) / max(tokens.count(before) - own, 1)
+                     + 0.3 * single[token])
                 for before, token in zip(found.before.tolist(), found.token.tolist(), strict=True)]
     assert frequencies.bigram_loss(found) == pytest.approx(np.mean(expected))
 

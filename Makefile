@@ -20,7 +20,7 @@ quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a m
 	@rm -rf runs/quickstart
 	@$(VENV)/bin/mini-bert fit pydocs --config small --budget 2m --out runs/quickstart
 	@echo "The model just made:"
-	@$(VENV)/bin/mini-bert fill-mask --model runs/quickstart/run/best --top 3 "Return the [MASK] of the array." \
+	@$(VENV)/bin/mini-bert fill-mask --model runs/quickstart --top 3 "Return the [MASK] of the array." \
 		"If the file does not [MASK], an error is raised."
 	@echo "The report of the run: $(CURDIR)/runs/quickstart/report.html"
 

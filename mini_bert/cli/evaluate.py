@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..evaluation.masked_lm import evaluate_corpus
+from ..evaluation.masked_lm import Frequencies, evaluate_corpus
 from ..factory import load
 from ..inference.inputs import require_vocabulary
 from ..text.corpus import Corpus
@@ -36,13 +36,15 @@ def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", met
     require_vocabulary(network, tokenizer)
     if length > network.config.max_seq_length:
         raise InputError(f"The model takes at most {network.config.max_seq_length} tokens, not --length {length}.")
-    known = Corpus(train) if train is not None else None
-    if known is not None:
+    frequencies = None
+    if train is not None:
+        known = Corpus(train)
         known.require_vocabulary(tokenizer)
+        frequencies = Frequencies(known, network.config.vocab_size)
     with tempfile.TemporaryDirectory() as folder:
         prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
         found = evaluate_corpus(network, Corpus(made), split="train", length=length, seed=seed, threads=threads,
-                                known=known)
+                                frequencies=frequencies)
     source = "the training corpus" if train is not None else "the text itself, without the token"
     figures = table("", "loss", "", right=("loss",))
     figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",
@@ -56,8 +58,6 @@ def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", met
     for band, loss, count in found.by_frequency:
         by_frequency.add_row(band, f"{loss:.3f}", f"{count:,}")
     Output(as_json, quiet).result(
-        {"model": model, "data": data, "seed": seed, "length": length, "loss": found.loss,
-         "perplexity": found.perplexity, "masked_accuracy": found.accuracy, "masked": found.masked,
-         "baselines": found.baselines, "baselines_from": str(train) if train is not None else "data",
-         "by_position": found.by_position, "by_frequency": found.by_frequency},
+        {"model": model, "data": data, "seed": seed, "length": length, **found.to_dict(),
+         "baselines_from": str(train) if train is not None else "data"},
         figures, "", by_position, "", by_frequency)

@@ -1,14 +1,14 @@
 """mini-bert fit: a model of one's own text, in one command."""
 
 from pathlib import Path
-from time import perf_counter
-from typing import Annotated, Any
+from signal import SIGINT
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ..fit import Fitted, fit
+from ..fit import Fitted, Stopped, fit
 from .output import JsonOption, Output, QuietOption, table
 from .pretrain import Config, Set
 from .tokenizer import Files
@@ -24,40 +24,33 @@ def fit_command(files: Files,
                 config: Config = "mini", changes: Set = None,
                 vocab_size: Annotated[int | None, typer.Option(min=10, help="Pieces in a new vocabulary; default: "
                                                                "what the text is enough for.")] = None,
-                new_words: Annotated[int, typer.Option(min=0, help="With --from: words to add at the most.")] = 1000,
+                new_words: Annotated[int | None, typer.Option(min=0, help="With --from: words to add at the most; "
+                                                              "default: 1,000.")] = None,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
                 seed: Annotated[int, typer.Option("--seed", help="Seed of every random draw.")] = 0,
                 as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Make a model of your own text: vocabulary, corpus, training within a budget, evaluation, and a report.
 
-    Ctrl-C saves; the same command goes on. The model is in DIR/run/best, the report in DIR/report.html.
+    Ctrl-C saves; the same command goes on. The model is DIR itself for --model, the report DIR/report.html.
 
     Example: mini-bert fit letters/ --out letters.model --budget 1h
 
     Example: mini-bert fit letters/ --out letters.model --budget 1h --from mini
     """
-    output, began = Output(as_json, quiet), perf_counter()
-    silent = quiet or as_json
-    display = TrainingDisplay(silent)
-    with display:
-        fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
-                     vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display,
-                     say=display.said)
-    if fitted is None:
-        output.result({"out": str(out), "interrupted": True},
-                      f"Stopped and saved: {escape(str(out))}. The same command goes on.")
-        raise typer.Exit(130)
-    output.result(_data(fitted, perf_counter() - began), *_shown(fitted))
-
-
-def _data(fitted: Fitted, seconds: float) -> dict[str, Any]:
-    def figures(report: Any) -> dict[str, Any] | None:
-        return None if report is None else {**vars(report), "perplexity": report.perplexity}
-
-    return {"model": str(fitted.model), "report": str(fitted.report), "seconds": round(seconds, 1),
-            "heldout": figures(fitted.heldout), "before": figures(fitted.before), "facts": fitted.facts,
-            "examples": [{"text": e.text, "truth": e.truth, "words": [c.token for c in e.candidates]}
-                         for e in fitted.examples]}
+    output = Output(as_json, quiet)
+    display = TrainingDisplay(quiet or as_json)
+    try:
+        with display:
+            fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
+                         vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display,
+                         say=display.said)
+    except KeyboardInterrupt:                     # before or behind the training, which answers for itself
+        fitted = Stopped(SIGINT, saved=True)
+    if isinstance(fitted, Stopped):
+        done = "Stopped and saved" if fitted.saved else "Stopped; the last good checkpoint is kept"
+        output.result({"out": str(out), "interrupted": True}, f"{done}: {escape(str(out))}. The same command goes on.")
+        raise typer.Exit(128 + fitted.signal)
+    output.result({"model": str(fitted.model), "report": str(fitted.report), **fitted.to_dict()}, *_shown(fitted))
 
 
 def _shown(fitted: Fitted) -> list[object]:

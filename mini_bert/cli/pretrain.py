@@ -8,11 +8,12 @@ from rich.markup import escape
 
 from ..errors import ConfigError
 from ..factory import load
+from ..pretrained import located
 from ..text.corpus import Corpus
 from ..text.tokenizer import WordPieceTokenizer
 from ..text.tokenizer_files import VOCAB
 from ..training.config import TrainingConfig, load_run_config
-from ..training.run import baselines, read_run, resume_run, start_run
+from ..training.run import read_run, resume_run, start_run
 from ..training.trainer import Trainer
 from .output import JsonOption, Output, QuietOption
 from .training_display import TrainingDisplay
@@ -54,9 +55,9 @@ def pretrain_command(data: Data,
         initial = load(start)
         model = initial.config
     corpus = Corpus(data)
-    if start is not None and (Path(start) / VOCAB).is_file():
+    if start is not None and (located(start) / VOCAB).is_file():
         corpus.require_vocabulary(WordPieceTokenizer.load(start))     # else its words would mean others
-    display = TrainingDisplay(quiet, baselines(corpus))
+    display = TrainingDisplay(quiet)
     trainer = start_run(model, training, data, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))
     _train(trainer, display, out, as_json, quiet)
@@ -77,9 +78,7 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     description = read_run(run)
     if seed is not None and seed != description["training"].get("seed"):
         raise ConfigError(f"{run} was begun with the seed {description['training'].get('seed')}; a run keeps its seed.")
-    about = description.get("about", {})
-    known = {key: about[key] for key in ("uniform_loss", "unigram_loss") if key in about}
-    display = TrainingDisplay(quiet, known if len(known) == 2 else None)
+    display = TrainingDisplay(quiet)
     trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)
     if trainer.state.step >= trainer.state.total_steps:
         display.said(f"{run} is finished: {trainer.state.step:,} steps.")

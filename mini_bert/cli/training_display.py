@@ -6,14 +6,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from ..training.run import BASELINES
 from ..training.trainer import Listener, State, Trainer
 
 
 class TrainingDisplay(Listener):
     """Shows loss against its baselines, speed, time left and memory. Enter it around the training."""
 
-    def __init__(self, quiet: bool = False, baselines: dict[str, float] | None = None):
-        self.quiet, self.baselines = quiet, baselines or {}
+    def __init__(self, quiet: bool = False):
+        self.quiet = quiet
         self.console = Console(stderr=True, highlight=False, emoji=False)
         self.live = self.console.is_interactive and not quiet
         self._progress = Progress(
@@ -35,9 +36,9 @@ class TrainingDisplay(Listener):
     def began(self, trainer: Trainer) -> None:
         state = trainer.state
         self._task = self._progress.add_task("training", total=state.total_steps, completed=state.step, shown="")
-        if self.baselines:
-            self.said(f"To beat: {self.baselines['uniform_loss']:.3f} by guessing evenly (ln V), "
-                      f"{self.baselines['unigram_loss']:.3f} by guessing by frequency.")
+        if len(trainer.baselines) == len(BASELINES):
+            self.said(f"To beat: {trainer.baselines['uniform_loss']:.3f} by guessing evenly (ln V), "
+                      f"{trainer.baselines['unigram_loss']:.3f} by guessing by frequency.")
 
     def stepped(self, state: State, loss: float) -> None:
         if self.live and self._task is not None:

@@ -78,6 +78,8 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
     network, tokenizer = _open(model)
     texts = _lines(files)
     with progress_bar(quiet=quiet) as bar:
@@ -120,13 +122,15 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to l
     Output(as_json, quiet).result({"query": query, "neighbours": [n._asdict() for n in found]}, rows)
 
 
-def score_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts to score.")],
+def score_command(texts: Annotated[list[str] | None, typer.Argument(
+                      metavar="[TEXT]...", help="Texts to score; lines of standard input if none.")] = None,
                   model: Model = "mini", batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
                   quiet: QuietOption = False) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 
     Example: mini-bert score "The cat sat." "The cat sats."
     """
+    texts = texts or _lines(None)
     network, tokenizer = _open(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)
     rows = table("log-likelihood", "a token", "perplexity", "text", right=("log-likelihood", "a token", "perplexity"))
@@ -134,5 +138,5 @@ def score_command(texts: Annotated[list[str], typer.Argument(metavar="TEXT...", 
         each = result.total / max(len(result.tokens), 1)
         rows.add_row(f"{result.total:.2f}", f"{each:.2f}", f"{result.perplexity:.1f}", Text(text))
     Output(as_json, quiet).result(
-        {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity}
+        {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity if r.tokens else None}
                                     for text, r in zip(texts, found, strict=True)]}, rows)

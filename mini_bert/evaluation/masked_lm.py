@@ -4,9 +4,10 @@ Each masked token counts the same. Beside the mean: loss by position in the sequ
 token is; and what guessing evenly, by frequency, and by the token before would have lost.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from ..training.batch_gradients import micro_batches
 from ..training.workers import Workers, workers
 
 _SHARE_OF_BIGRAMS = 0.7       # of a mixture with single tokens; near its best on the data it was made for
-_STRETCH = 1 << 22            # tokens counted at a time
 FREQUENCY_BANDS = (100, 1000, 10_000)         # the most frequent tokens up to these ranks, and the rest
 
 
@@ -48,6 +48,11 @@ class MaskedReport:
     @property
     def perplexity(self) -> float:
         return exp(self.loss)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"loss": self.loss, "perplexity": self.perplexity, "masked_accuracy": self.accuracy,
+                "masked": self.masked, "baselines": self.baselines, "by_position": self.by_position,
+                "by_frequency": self.by_frequency}
 
 
 def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> Predictions:
@@ -89,12 +94,11 @@ class Frequencies:
         self.vocab_size, self.own = vocab_size, int(leave_out)
         counts = np.zeros(vocab_size)
         pairs: dict[int, int] = {}
-        for tokens in _stretches(corpus):
+        for tokens in corpus.stretches("train"):
             counts += np.bincount(tokens, minlength=vocab_size)
             codes, times = np.unique(tokens[:-1] * vocab_size + tokens[1:], return_counts=True)
             for code, n in zip(codes.tolist(), times.tolist(), strict=True):
                 pairs[code] = pairs.get(code, 0) + n
-            corpus.release()
         self.counts, self._pairs = counts, pairs
 
     def _single(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -109,34 +113,22 @@ class Frequencies:
     def bigram_loss(self, p: Predictions) -> float:
         """From the true token before, mixed with single tokens."""
         times = np.array([self._pairs.get(code, 0) for code in (p.before * self.vocab_size + p.token).tolist()])
-        times, seen = np.maximum(times - self.own, 0), np.maximum(self.counts[p.before] - self.own, 1)
-        mixed = _SHARE_OF_BIGRAMS * times / seen + (1 - _SHARE_OF_BIGRAMS) * self._single(p.token)
+        times, seen = np.maximum(times - self.own, 0), np.maximum(self.counts[p.before] - self.own, 0)
+        share = np.where(seen > 0, _SHARE_OF_BIGRAMS, 0)      # behind [CLS] and the like there is only frequency
+        mixed = share * times / np.maximum(seen, 1) + (1 - share) * self._single(p.token)
         return float(-np.log(mixed).mean())
 
 
-def _stretches(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
-    """The tokens of the documents for training: neighbouring documents at a time, some millions of tokens at most."""
-    borders = corpus.sentences[corpus.documents].astype(np.int64)
-    start = stop = 0
-    for document in corpus.split("train").tolist():
-        if borders[document] != stop or stop - start > _STRETCH:
-            if stop > start:
-                yield corpus.tokens[start:stop].astype(np.int64)
-            start = int(borders[document])
-        stop = int(borders[document + 1])
-    if stop > start:
-        yield corpus.tokens[start:stop].astype(np.int64)
-
-
 def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", length: int = 64, seed: int = 0,
-                    threads: int = 0, known: Corpus | None = None) -> MaskedReport:
+                    threads: int = 0, frequencies: Frequencies | None = None) -> MaskedReport:
     """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure.
 
-    `known` is the corpus whose text for training the baselines have counted, this one unless given. If that is the
-    text to predict, each token's own occurrence is left out of its counts.
+    The baselines know `frequencies`, by default those of this corpus' text for training. If that is the text to
+    predict, each token's own occurrence is left out of its counts.
     """
     batches = Batches(corpus, split, max_seq_length=length, batch_size=32, seed=seed)
-    frequencies = Frequencies(known or corpus, model.config.vocab_size, leave_out=known is None and split == "train")
+    if frequencies is None:
+        frequencies = Frequencies(corpus, model.config.vocab_size, leave_out=split == "train")
     with workers(threads) as team:
         found = predictions(model, [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)],
                             team)

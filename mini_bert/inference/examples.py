@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..core.model import MiniBERT
 from ..randomness import generator
 from ..text.corpus import Corpus
+from ..text.vocabulary import Vocabulary
 from .fill_mask import Candidate, fill_mask
 
-_SHORTEST, _LONGEST = 8, 24       # tokens of a sentence that is neither a heading nor hard to take in
+_SHORTEST, _LONGEST = 6, 24       # tokens of a sentence that is neither a heading nor hard to take in
+_LOOKED_AT = 2000                 # sentences, at the most
 
 
 class Example(NamedTuple):
@@ -22,28 +22,46 @@ class Example(NamedTuple):
 
 def examples(model: MiniBERT, corpus: Corpus, count: int = 5, *, split: str = "heldout", top: int = 5,
              seed: int = 0) -> list[Example]:
-    """Sentences of a split, drawn by the seed; hidden are whole words of letters, not endings or punctuation."""
-    tokenizer, found = corpus.tokenizer, list[Example]()
+    """Sentences of a split, drawn by the seed; hidden are whole words, not endings or punctuation.
+
+    Of sentences that are too long the beginning is taken, up to the end of a word.
+    """
+    rng, tokenizer = generator(seed, "examples"), corpus.tokenizer
     vocabulary = tokenizer.vocabulary
-    documents = corpus.split(split)
-    longest = min(_LONGEST, model.config.max_seq_length - 2)
-    rng = generator(seed, "examples")
-    for _ in range(50 * count):
-        if not len(documents) or len(found) == count:
-            break
-        number = int(rng.choice(documents))
-        sentence = int(rng.integers(corpus.documents[number], corpus.documents[number + 1]))
+    found: dict[str, Example] = {}
+    for sentence in rng.permutation(_sentences(corpus, split))[:_LOOKED_AT].tolist():
         ids = corpus.tokens[int(corpus.sentences[sentence]) : int(corpus.sentences[sentence + 1])].tolist()
-        if len(ids) > longest:                # of text without ends of sentences, any stretch
-            begin = int(rng.integers(len(ids) - longest))
-            ids = ids[begin : begin + longest]
-        pieces = [vocabulary[i] for i in ids]
-        whole = [i for i, piece in enumerate(pieces) if piece.isalpha() and len(piece) > 2
-                 and not (i + 1 < len(pieces) and vocabulary.continues[ids[i + 1]])]
-        if not whole or vocabulary.unk in ids or vocabulary.mask in ids or len(ids) < _SHORTEST:
+        ids = _shortened(ids, vocabulary, min(_LONGEST, model.config.max_seq_length - 2))
+        places = _whole_words(ids, vocabulary)
+        if len(ids) < _SHORTEST or not places or not vocabulary.ordinary[ids].all():
             continue
-        place = int(rng.choice(np.array(whole)))
-        text = tokenizer.decode([*ids[:place], vocabulary.mask, *ids[place + 1 :]])
-        if tokenizer.ids(text) == [*ids[:place], vocabulary.mask, *ids[place + 1 :]]:
-            found.append(Example(text, pieces[place], fill_mask(model, tokenizer, text, top)[0]))
-    return found
+        place = int(rng.choice(places))
+        masked = [*ids[:place], vocabulary.mask, *ids[place + 1 :]]
+        text = tokenizer.decode(masked)
+        if text not in found and tokenizer.ids(text) == masked:
+            found[text] = Example(text, vocabulary[ids[place]], fill_mask(model, tokenizer, text, top)[0])
+            if len(found) == count:
+                break
+    return list(found.values())
+
+
+def _sentences(corpus: Corpus, split: str) -> list[int]:
+    """The numbers of all sentences of a split."""
+    return [sentence for document in corpus.split(split).tolist()
+            for sentence in range(int(corpus.documents[document]), int(corpus.documents[document + 1]))]
+
+
+def _shortened(ids: list[int], vocabulary: Vocabulary, longest: int) -> list[int]:
+    """At most `longest` tokens, without a word that would be cut."""
+    if len(ids) <= longest:
+        return ids
+    while longest and vocabulary.continues[ids[longest]]:
+        longest -= 1
+    return ids[:longest]
+
+
+def _whole_words(ids: list[int], vocabulary: Vocabulary) -> list[int]:
+    """Where words of letters stand that are one piece; of one or two letters only if these are words, as in Chinese."""
+    return [i for i, piece in enumerate(vocabulary[number] for number in ids)
+            if piece.isalpha() and (len(piece) > 2 or not piece.isascii())
+            and not (i + 1 < len(ids) and vocabulary.continues[ids[i + 1]])]

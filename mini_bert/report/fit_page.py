@@ -11,9 +11,10 @@ from .page import facts, page, paragraph, rows, section
 
 
 def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
-             heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example]) -> str:
+             heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example],
+             masking_rate: float) -> str:
     """`records` are the lines of the run's log."""
-    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout))]
+    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rate))]
     if heldout is not None:
         parts.append(section("On text that was held out", _figures(heldout, before),
                              paragraph("Loss by the frequency of the hidden token:"), _by_frequency(heldout)))
@@ -24,7 +25,7 @@ def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str
     return page(title, *parts)
 
 
-def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None) -> list[str]:
+def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None, masking_rate: float) -> list[str]:
     trained = [record for record in records if record.get("loss") is not None]
     evaluated = [record for record in records if record.get("eval_loss") is not None]
     lines = [Line("training loss", [r["tokens"] for r in trained], [r["smoothed_loss"] for r in trained]),
@@ -32,8 +33,9 @@ def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None) 
     levels = {} if heldout is None else {name: heldout.baselines[name] for name in ("unigram", "bigram")}
     rates = Line("learning rate", [r["tokens"] for r in records], [r["learning_rate"] for r in records])
     return [line_chart([line for line in lines if line.x], x_label="tokens", y_label="loss", levels=levels),
-            paragraph("Unigram is what guessing by the frequency of a token would lose, bigram by the token before it "
-                      "as well."),
+            paragraph(f"Training hides {masking_rate:.0%} of the tokens and the measurement 15 %, so the two lines "
+                      "need not meet. Unigram is what guessing by the frequency of a token would lose, bigram by the "
+                      "token before it as well."),
             line_chart([rates], x_label="tokens", y_label="learning rate")]
 
 

@@ -120,6 +120,25 @@ class Corpus:
             raise CorpusError(f"There is no split {name!r}; choose one of {', '.join(SPLITS)}.")
         return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(name))
 
+    def stretches(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
+        """The tokens of a split, neighbouring documents together as far as about `longest` tokens."""
+        borders = self.sentences[self.documents].astype(np.int64)
+        start = stop = 0
+        for document in self.split(split).tolist():
+            if borders[document] != stop or stop - start >= longest:
+                if stop > start:
+                    yield self.tokens[start:stop].astype(np.int64)
+                    self.release()
+                start = int(borders[document])
+            stop = int(borders[document + 1])
+        if stop > start:
+            yield self.tokens[start:stop].astype(np.int64)
+
+    def has_words(self, split: str) -> bool:
+        """Is there anything in a split that could be masked, not only special tokens such as [UNK]?"""
+        ordinary = self.tokenizer.vocabulary.ordinary
+        return any(bool(ordinary[tokens].any()) for tokens in self.stretches(split))
+
     def piece_counts(self) -> npt.NDArray[np.int64]:
         """How often each id occurs in the whole corpus."""
         counts = np.zeros(self.manifest.vocab_size, np.int64)

@@ -24,7 +24,7 @@ def grow_vocabulary(tokenizer: WordPieceTokenizer, words: Mapping[str, int], mos
     for word, count in words.items():
         if count >= min_frequency and len(word) <= MAX_WORD_LENGTH and word not in vocabulary.ids:
             ids = tokenizer.ids(word)
-            pieces = len(word) if ids == [vocabulary.unk] else len(ids)       # what cannot be said at all comes first
+            pieces = len(word) + 1 if ids == [vocabulary.unk] else len(ids)   # worse than letter by letter
             if pieces > 1:
                 spared.append((-count * (pieces - 1), word))
     new = [word for _, word in sorted(spared)[:most]]

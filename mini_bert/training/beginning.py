@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.assembly import parameter_specs
 from ..core.config import ModelConfig
 from ..core.initialisation import look_local
 from ..core.model import MiniBERT
@@ -22,8 +23,20 @@ def _as_drawn(config: ModelConfig, params: Parameters) -> None:
 INITS = {"normal": _as_drawn, "local": look_local}
 
 
+def require_suitable(config: ModelConfig, training: "TrainingConfig") -> None:
+    """Refuse a beginning that a model of this config cannot have."""
+    names = {spec.name for spec in parameter_specs(config)}
+    if INITS[training.init] is look_local and ("position_embeddings" not in names or config.head_size < 2):
+        raise ConfigError(f"training.init: {training.init} needs model.position_embeddings: learned, and two features "
+                          "a head or more; set training.init=normal.")
+    if "mlm_head_b" not in names:
+        raise ConfigError("Training needs a model with a head for masked language modelling; model.mlm_head is "
+                          f"{config.mlm_head}.")
+
+
 def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -> MiniBERT:
     """A model with the parameters that training starts from, drawn by its seed."""
+    require_suitable(config, training)
     model = MiniBERT(config, seed=training.seed)
     INITS[training.init](config, model.params)
     if training.frequency_bias:
@@ -33,9 +46,7 @@ def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -
 
 def _set_frequency_bias(model: MiniBERT, corpus: Corpus) -> None:
     """Let the first loss be that of guessing by frequency, which is otherwise what the first steps learn."""
-    if "mlm_head_b" not in model.params:
-        raise ConfigError("training.frequency_bias needs a model with an MLM head.")
     counts = np.zeros(model.config.vocab_size)
-    found = corpus.piece_counts()
-    counts[: len(found)] = found
+    for tokens in corpus.stretches("train"):
+        counts += np.bincount(tokens, minlength=len(counts))
     model.params["mlm_head_b"][...] = np.log((counts + 1) / (counts.sum() + len(counts)))

@@ -37,6 +37,7 @@ from .log import Log
 from .trainer import Listener, State, Trainer
 
 CONFIG = "config.yaml"
+BASELINES = ("uniform_loss", "unigram_loss")
 EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
 
 
@@ -58,13 +59,14 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
     require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
     trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
                       listener=listener)
+    trainer.baselines = baselines(corpus)
     trainer.save()
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
                             "vocab_digest": corpus.manifest.vocab_digest},
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
-                             **baselines(corpus)}}
+                             **trainer.baselines}}
     write_files(run, {CONFIG: _yaml(description)})
     return trainer
 
@@ -103,6 +105,9 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     batches, heldout = _data(corpus, training)
     trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
                       listener=listener)
+    about = description.get("about")
+    trainer.baselines = {key: float(value) for key, value in about.items() if key in BASELINES} \
+        if isinstance(about, dict) else {}
     trainer.state = State.from_json(read_state(checkpoint))
     moments = read_moments(checkpoint, network.params.flat)
     trainer.optimiser.m[...], trainer.optimiser.v[...] = moments["m"], moments["v"]

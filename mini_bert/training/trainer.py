@@ -48,6 +48,7 @@ class State:
     smoothing: float = 0.0    # weight of the smoothed loss so far
     best_loss: float = float("inf")
     best_step: int = 0
+    evaluations: int = 0      # done, of config.evaluations
     skipped: int = 0
     bad_in_a_row: int = 0
 
@@ -121,6 +122,7 @@ class Trainer:
         self._interval = _Interval()
         self._began = perf_counter()
         self._reserve: dict[str, float] = {}              # seconds that the end of a run will need
+        self.baselines: dict[str, float] = {}             # losses to beat, if they are known
         self.interrupted: Signals | None = None
         self.saved = -1                                   # the step of the last checkpoint
 
@@ -176,6 +178,7 @@ class Trainer:
         evaluates = bool(self.heldout) and (last or self._evaluation_due())
         if logs or evaluates:
             evaluation = self._evaluate(team) if evaluates else None
+            state.evaluations += evaluates
             state.seconds = perf_counter() - self._began
             self._report(result, evaluation)
         self.listener.stepped(state, result.loss.mean)
@@ -187,9 +190,8 @@ class Trainer:
 
     def _evaluation_due(self) -> bool:
         config, step = self.config, self.state.step
-        if config.evaluations:        # is this the first step of another part of the run?
-            done, before = (n * config.evaluations // self.state.total_steps for n in (step, step - 1))
-            return done > before
+        if config.evaluations:
+            return step * config.evaluations >= (self.state.evaluations + 1) * self.state.total_steps
         return config.eval_every > 0 and step % config.eval_every == 0
 
     def _step(self, gradients: BatchGradients, team: Workers, measure: bool) -> _StepResult:

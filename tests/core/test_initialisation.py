@@ -33,8 +33,9 @@ def test_normal_heads_look_everywhere(rng):
     np.testing.assert_allclose(cache["attention_weights_0"], 1 / 40, rtol=0.05)
 
 
-def test_local_begins_at_the_loss_of_guessing_evenly(rng):
-    model = local()
+@pytest.mark.parametrize("head", ["plain", "bert"])
+def test_local_begins_near_the_loss_of_guessing_evenly(head, rng):
+    model = local(ModelConfig(**{**LOCAL.to_dict(), "mlm_head": head}))
     logits, _ = model.forward(rng.integers(5, 300, (4, 40)))
     log_total = np.log(np.exp(logits).sum(axis=-1))
     assert abs((log_total - logits[..., 7]).mean() - np.log(300)) < 0.1

@@ -198,3 +198,22 @@ def test_load_checkpoint_of_another_model_changes_nothing(saved):
 def test_subclasses_load_as_themselves(debug, tmp_path):
     LargerBERT(debug).save(tmp_path)
     assert isinstance(LargerBERT.load(tmp_path), LargerBERT)
+
+
+def test_half_precision_halves_the_file_and_loads(tmp_path, debug):
+    model = MiniBERT(debug, seed=2)
+    model.save(tmp_path / "whole")
+    model.save(tmp_path / "half", dtype="float16")
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half")]
+    assert sizes[1] < 0.6 * sizes[0]
+    loaded = MiniBERT.load(tmp_path / "half")
+    assert loaded.params.flat.dtype == np.float32
+    np.testing.assert_allclose(loaded.params.flat, model.params.flat, rtol=1e-3, atol=1e-6)
+
+
+def test_numbers_beyond_half_precision_are_refused(tmp_path, debug):
+    model = MiniBERT(debug)
+    model.params["W_Q_0"][0, 0] = 1e6
+    with pytest.raises(CheckpointError, match="W_Q_0 has values that are too large for float16"):
+        model.save(tmp_path / "half", dtype="float16")
+    assert not (tmp_path / "half").exists()

@@ -1,6 +1,8 @@
 """mini-bert fit: from text to a model and a report, stopped and continued, from nothing or from a model."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,13 @@ from typer.testing import CliRunner
 
 import mini_bert
 from mini_bert.cli.app import app
-from mini_bert.errors import CheckpointError, ConfigError
-from mini_bert.fit import fit
+from mini_bert.errors import CheckpointError, ConfigError, CorpusError
+from mini_bert.evaluation.masked_lm import evaluate_corpus
+from mini_bert.fit import Stopped, fit
+from mini_bert.text.corpus import Corpus
 from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.training.grow import grow_model
 from mini_bert.training.trainer import Listener
 
 SMALL = ["model.num_layers=1", "model.num_heads=2", "model.hidden_size=16", "model.intermediate_size=32",
@@ -51,13 +57,22 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     assert result["heldout"]["loss"] == fitted.heldout.loss
     assert any("held out" in sentence for sentence in said)
     records = [json.loads(line) for line in (out / "run" / "log.jsonl").read_text("utf-8").splitlines()]
-    assert sum("eval_loss" in record for record in records) > 3
+    evaluated = [record["step"] / record["total_steps"] for record in records if "eval_loss" in record]
+    assert 10 <= len(evaluated) <= 25
+    assert np.diff(evaluated).max() < 0.25
 
     again = fit(one_line, out, budget="4s", changes=SMALL)    # nothing is left to do
     assert again is not None
     assert again.heldout == fitted.heldout
+    assert mini_bert.load(out).config == model.config         # the directory itself names the model
     with pytest.raises(CheckpointError, match="another budget"):
         fit(one_line, out, budget="5s", changes=SMALL)
+    one_line.write_text(text_of(WORDS, 2001))
+    with pytest.raises(CheckpointError, match="text has changed"):
+        fit(one_line, out, budget="4s", changes=SMALL)
+    (out / "fit.json").write_text("[1")
+    with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
+        fit(one_line, out, budget="4s", changes=SMALL)
 
 
 def test_a_fit_from_a_model_keeps_its_words_and_adds_new_ones(one_line, tmp_path):
@@ -71,24 +86,24 @@ def test_a_fit_from_a_model_keeps_its_words_and_adds_new_ones(one_line, tmp_path
     old, new = WordPieceTokenizer.load(first.model), WordPieceTokenizer.load(second.model)
     assert new.vocabulary.pieces[: len(old)] == old.vocabulary.pieces
     assert {"mastocarcinoma", "carcinogenic"} <= set(new.vocabulary.pieces[len(old) :])
-    assert second.before is not None
+    corpus = Corpus(tmp_path / "second" / "corpus")
+    grown = grow_model(mini_bert.load(first.model), old, new)
+    assert second.before == evaluate_corpus(grown, corpus, length=16)      # untouched by the training
     assert second.heldout is not None
-    assert second.before.masked == second.heldout.masked
+    assert second.heldout.loss < second.before.loss
 
 
 def test_an_interrupted_fit_goes_on(one_line, tmp_path):
-    import os
-    import signal
-
     class Interrupts(Listener):
         def stepped(self, state, loss):
             if state.step == 3:
                 os.kill(os.getpid(), signal.SIGINT)
 
     changes = [*SMALL, "training.checkpoint_every=1"]
-    assert fit(one_line, tmp_path / "made", budget="3s", changes=changes, listener=Interrupts()) is None
+    stopped = fit(one_line, tmp_path / "made", budget="3s", changes=changes, listener=Interrupts())
+    assert stopped == Stopped(signal.SIGINT, saved=True)
     fitted = fit(one_line, tmp_path / "made", budget="3s", changes=changes)
-    assert fitted is not None
+    assert not isinstance(fitted, Stopped)
     assert fitted.heldout is not None
 
 
@@ -96,11 +111,43 @@ def test_an_interrupted_fit_goes_on(one_line, tmp_path):
     ({"budget": "soon"}, ConfigError, "not a length of time"),
     ({"changes": ["training.rate=1"]}, ConfigError, "nearest valid key"),
     ({"start": "mini", "vocab_size": 100}, ConfigError, "brings its vocabulary"),
-    ({"start": "nowhere"}, mini_bert.VocabularyError, "no tokenizer at nowhere")])
+    ({"start": "nowhere"}, CheckpointError, "no directory nowhere"),
+    ({"start": "mini", "cased": True}, ConfigError, "brings its vocabulary"),
+    ({"start": "mini", "changes": ["model.num_layers=2"]}, ConfigError, "cannot be changed"),
+    ({"new_words": 5}, ConfigError, "for a model to begin with"),
+    ({"seed": -1}, ConfigError, "seed must be at least 0"),
+    ({"vocab_size": 3}, ConfigError, "at least 10"),
+    ({"changes": ["training.steps=3"]}, ConfigError, "give budget instead"),
+    ({"changes": ["training.max_seq_length=128"]}, ConfigError, "more than the model takes"),
+    ({"changes": ["model.position_embeddings=none"]}, ConfigError, "training.init=normal"),
+    ({"changes": ["model.mlm_head=none"]}, ConfigError, "head for masked language modelling"),
+    ({"sources": "-"}, CorpusError, "more than once"),
+    ({"sources": "nothing.txt"}, CorpusError, "no file or folder")])
 def test_what_cannot_be_is_refused_before_anything_is_written(one_line, tmp_path, options, error, words):
     with pytest.raises(error, match=words):
-        fit(one_line, tmp_path / "made", **options)
+        fit(**{"sources": one_line, "out": tmp_path / "made", **options})
     assert not (tmp_path / "made").exists()
+
+
+def test_a_directory_inside_the_text_is_refused(one_line):
+    with pytest.raises(CorpusError, match="is inside"):
+        fit(one_line.parent, one_line.parent / "made")
+
+
+def test_a_model_without_a_head_cannot_be_trained_further(one_line, tmp_path):
+    model = mini_bert.MiniBERT(mini_bert.ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4,
+                                                     vocab_size=60, mlm_head="none"))
+    model.save(tmp_path / "headless")
+    WordPieceTokenizer([*SPECIAL_TOKENS, "the", "cat"]).save(tmp_path / "headless")
+    with pytest.raises(ConfigError, match="no head"):
+        fit(one_line, tmp_path / "made", start=str(tmp_path / "headless"))
+
+
+def test_text_that_the_vocabulary_does_not_know_is_refused(tmp_path):
+    (tmp_path / "masks.txt").write_text("".join("[MASK] " * n + "\n" for n in range(3, 60)))
+    with pytest.raises(CorpusError, match="nothing to learn"):
+        fit(tmp_path / "masks.txt", tmp_path / "made", budget="3s", changes=SMALL)
+    assert not (tmp_path / "made" / "run").exists()
 
 
 def test_a_directory_with_other_things_is_left_alone(one_line, tmp_path):

@@ -22,6 +22,7 @@ ALLOWED = {
     "plots": set(),
     "inference": {"core", "text"},
     "report": {"evaluation", "inference", "training"},
+    "fit": {"core", "text", "training", "evaluation", "inference", "report", "factory"},
     "bench": {"core", "text", "configs", "training"},
     "interop": {"core", "text", "training", "evaluation", "analysis"},
     "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},

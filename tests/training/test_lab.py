@@ -3,6 +3,7 @@
 import pytest
 
 from mini_bert import ConfigError
+from mini_bert.report.lab_page import lab_page
 from mini_bert.training.lab import Experiment, perform, summary
 
 PLAN = {"config": "debug", "seeds": [0, 1], "runs": {"low": ["training.learning_rate=1e-5"], "high": []},
@@ -18,6 +19,10 @@ def test_runs_are_compared_and_done_once(corpus, tmp_path):
     assert [row["name"] for row in rows] == ["high", "low"]
     assert rows[0]["seeds"] == 2
     assert rows[0]["lowest"] <= rows[0]["loss"] <= rows[0]["highest"]
+    html = lab_page("An experiment", curves, rows)
+    assert html.count("<polyline") == 4               # two runs, over tokens and over time
+    assert html.count("<polygon") == 4                # each with the band of its seeds
+    assert f"{rows[0]['loss']:.4f}" in html
     files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
     assert perform(plan, corpus.directory, tmp_path) == curves
     assert files == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}

@@ -1,0 +1,183 @@
+"""The stages of a fit, one after the other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+from ..core.model import MiniBERT
+from ..errors import CorpusError
+from ..evaluation.masked_lm import Frequencies, MaskedReport, evaluate_corpus
+from ..factory import load
+from ..inference.examples import Example, examples
+from ..report.fit_page import fit_page
+from ..report.page import write_page
+from ..text.corpus import MANIFEST, Corpus
+from ..text.grow import grow_vocabulary
+from ..text.learn import count_words, learn_vocabulary
+from ..text.prepare import prepare
+from ..text.sources import ReadingReport, find_sources, paragraphs
+from ..text.tokenizer import WordPieceTokenizer
+from ..text.tokenizer_files import WHOLE
+from ..training.grow import grow_model
+from ..training.log import read_log
+from ..training.run import CONFIG, resume_run, start_run
+from ..training.trainer import Listener, Trainer
+from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, write_result
+
+REPORT = "report.html"
+_LONGEST_DOCUMENT = 4096      # tokens; longer ones are cut, so that some of any text can be held out
+_HELD_OUT = 0.03              # of the documents
+_BYTES_A_PIECE = 400          # a vocabulary larger than the text divided by this has pieces that hardly occur
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of a fit."""
+
+    model: Path                           # a directory for mini_bert.load and the commands' --model
+    report: Path
+    heldout: MaskedReport | None          # None if there was too little text to hold any out
+    before: MaskedReport | None           # of the model to begin with, on the same text and masks
+    examples: list[Example]
+    facts: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"facts": self.facts, "heldout": self.heldout.to_dict() if self.heldout else None,
+                "before": self.before.to_dict() if self.before else None,
+                "examples": [{"text": example.text, "truth": example.truth,
+                              "candidates": [[c.token, round(c.probability, 4)] for c in example.candidates]}
+                             for example in self.examples]}
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Training was interrupted by a signal. What is there is saved, and the same call goes on."""
+
+    signal: Signals
+    saved: bool
+
+
+def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
+        budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
+        vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
+        listener: Listener | None = None, say: Say = lambda sentence: None) -> Fitted | Stopped:
+    """Make a model of the text in `sources`: files, folders, patterns, or names such as "pydocs".
+
+    `start` is a shipped model or a directory to begin with; its vocabulary is kept and gains the text's own words.
+    The text is prepared by several processes, so a script that calls this needs `if __name__ == "__main__":`.
+    """
+    names = [sources] if isinstance(sources, str | PathLike) else list(sources)
+    request = Request(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
+                      new_words, cased, seed)
+    folder = Path(out)
+    request.check(folder)
+    claim(folder, request)
+    tokenizer = _tokenizer(folder / "tokenizer", request, say)
+    corpus = _corpus(folder / "corpus", request, tokenizer, say)
+    trainer = _trainer(folder / "run", request, tokenizer, corpus, listener)
+    if trainer.state.step < trainer.state.total_steps:
+        say(f"Training {trainer.model.get_parameter_count():,} parameters for {budget}.")
+    trainer.train()
+    if trainer.interrupted is not None:
+        return Stopped(trainer.interrupted, trainer.saved == trainer.state.step)
+    say("Evaluating on the text that was held out.")
+    return _result(folder, request, trainer, corpus)
+
+
+def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
+    if (folder / WHOLE).exists():                 # the file that is written last
+        return WordPieceTokenizer.load(folder)
+    say("Counting the words of the text.")
+    reading = ReadingReport()
+    texts = (text for text in paragraphs(find_sources(request.sources), reading) if text is not None)
+    if request.start is not None:
+        base = WordPieceTokenizer.load(request.start)
+        words = count_words(texts, base.lowercase, base.strip_accents)
+        tokenizer = grow_vocabulary(base, words, NEW_WORDS if request.new_words is None else request.new_words)
+        say(f"The vocabulary of {request.start} grows by {len(tokenizer) - len(base):,} words of the text.")
+    else:
+        words = count_words(texts, lowercase=not request.cased)
+        enough = max(512, min(LARGEST_VOCABULARY, reading.bytes_read // _BYTES_A_PIECE))
+        size = enough if request.vocab_size is None else request.vocab_size
+        tokenizer = WordPieceTokenizer(learn_vocabulary(words, size, alphabet_limit=max(1, size // 3)),
+                                       lowercase=not request.cased)
+        say(f"Learned a vocabulary of {len(tokenizer):,} pieces from {reading.bytes_read / 1e6:,.1f} MB.")
+    tokenizer.save(folder)
+    return tokenizer
+
+
+def _corpus(folder: Path, request: Request, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
+    if not (folder / MANIFEST).exists():
+        say("Preparing the corpus.")
+        prepare(request.sources, tokenizer, folder, heldout=_HELD_OUT, longest_document=_LONGEST_DOCUMENT)
+    corpus = Corpus(folder)
+    made = corpus.manifest
+    say(f"{made.tokens:,} tokens in {made.documents:,} documents, {made.heldout_documents:,} of them held out.")
+    for sentence in _losses(corpus):
+        say(sentence)
+    if not corpus.has_words("train"):
+        raise CorpusError("The vocabulary knows no word of the text, so there is nothing to learn; try a larger one.")
+    return corpus
+
+
+def _losses(corpus: Corpus) -> list[str]:
+    """What of the text did not become tokens."""
+    made, sentences = corpus.manifest, []
+    if made.duplicate_paragraphs:
+        sentences.append(f"{made.duplicate_paragraphs:,} of {made.paragraphs:,} paragraphs occur again and were left "
+                         "out.")
+    if made.unknown_tokens:
+        sentences.append(f"{made.unknown_tokens / made.tokens:.2%} of the tokens are unknown to the vocabulary.")
+    if made.invalid_bytes:
+        sentences.append(f"{made.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first: "
+                         f"{made.first_invalid}.")
+    return sentences
+
+
+def _initial(request: Request, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
+    """The model to begin with, grown to the vocabulary."""
+    if request.start is None:
+        return None
+    return grow_model(load(request.start), WordPieceTokenizer.load(request.start), tokenizer)
+
+
+def _trainer(run: Path, request: Request, tokenizer: WordPieceTokenizer, corpus: Corpus,
+             listener: Listener | None) -> Trainer:
+    if (run / CONFIG).exists():
+        return resume_run(run, data=corpus.directory, listener=listener)
+    initial = _initial(request, tokenizer)
+    model, training = request.settings(initial, len(tokenizer))
+    return start_run(model, training, corpus.directory, run, initial=initial, listener=listener)
+
+
+def _result(folder: Path, request: Request, trainer: Trainer, corpus: Corpus) -> Fitted:
+    run = folder / "run"
+    best = run / ("best" if (run / "best").exists() else "final")
+    model, initial = load(best), _initial(request, corpus.tokenizer)
+    heldout = before = None
+    if corpus.has_words("heldout"):
+        frequencies = Frequencies(corpus, model.config.vocab_size)
+        heldout, before = (None if network is None else evaluate_corpus(
+            network, corpus, length=trainer.config.max_seq_length, threads=trainer.config.threads,
+            frequencies=frequencies) for network in (model, initial))
+    made, state = corpus.manifest, trainer.state
+    new = len(corpus.tokenizer) - len(WordPieceTokenizer.load(request.start)) if request.start is not None else 0
+    facts = {"text": f"{made.bytes_read / 1e6:,.1f} MB, {made.tokens:,} tokens",
+             "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
+             "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start
+                                                                       else ""),
+             "training": f"{state.step:,} steps, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
+                         f"{trainer.config.threads} threads"}
+    if lost := _losses(corpus):
+        facts["left out"] = " ".join(lost)
+    fitted = Fitted(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
+    write_page(fitted.report, fit_page(
+        f"A model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)), heldout=heldout, before=before,
+        found=fitted.examples, masking_rate=trainer.config.masking_rate))
+    write_result(folder, {**read_result(folder), "model": str(best.relative_to(folder)), **fitted.to_dict()})
+    return fitted

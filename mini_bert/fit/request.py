@@ -1,0 +1,139 @@
+"""What a fit is asked for: refused before anything is written if it cannot be, and kept to compare the next call with.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.config import ModelConfig
+from ..core.model import MiniBERT
+from ..errors import CheckpointError, ConfigError, CorpusError
+from ..factory import load
+from ..files import write_files
+from ..inference.inputs import require_vocabulary
+from ..text.sources import find_sources
+from ..text.tokenizer import WordPieceTokenizer
+from ..training.beginning import require_suitable
+from ..training.config import TrainingConfig, load_run_config
+
+RESULT = "fit.json"
+LARGEST_VOCABULARY = 8192     # of those that are made without a wish
+NEW_WORDS = 1000
+_EVALUATIONS = 20             # over the training
+# settings that have an argument of their own
+_ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.steps": "budget",
+              "model.vocab_size": "vocab_size"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a fit."""
+
+    sources: tuple[str, ...]
+    budget: str = "30m"
+    start: str | None = None              # the model to begin with; None for a new one
+    config: str = "mini"                  # of a new model, and how it is trained
+    changes: tuple[str, ...] = ()         # of the config, such as "training.learning_rate=5e-4"
+    vocab_size: int | None = None         # None: what the text is enough for
+    new_words: int | None = None          # of the text, added to the vocabulary of `start`
+    cased: bool = False
+    seed: int = 0
+
+    def settings(self, initial: MiniBERT | None, vocab_size: int) -> tuple[ModelConfig, TrainingConfig]:
+        """The configs of the run."""
+        model, training = load_run_config(self.config, [
+            f"training.evaluations={0 if self._sets('training.eval_every') else _EVALUATIONS}", *self.changes,
+            f"training.seed={self.seed}", f"training.budget={self.budget}", f"model.vocab_size={vocab_size}"])
+        if initial is not None:
+            return initial.config, replace(training, init="normal", frequency_bias=False)
+        return model, training
+
+    def _sets(self, key: str) -> bool:
+        return any(change.partition("=")[0].strip() == key for change in self.changes)
+
+    def check(self, out: Path) -> None:
+        """Refuse what cannot be, as far as that can be known before the text is read."""
+        for key, argument in _ARGUMENTS.items():
+            if self._sets(key):
+                raise ConfigError(f"{key} is not set in a fit: give {argument} instead.")
+        if self.vocab_size is not None and self.vocab_size < 10:
+            raise ConfigError(f"vocab_size must be at least 10, not {self.vocab_size}.")
+        if self.new_words is not None and self.new_words < 0:
+            raise ConfigError(f"new_words must be at least 0, not {self.new_words}.")
+        if self.start is None:
+            if self.new_words is not None:
+                raise ConfigError("new_words are for a model to begin with (--from); a new one learns all its words.")
+            initial = None
+        else:
+            initial = self._check_start(self.start)
+        model, training = self.settings(initial, self.vocab_size or LARGEST_VOCABULARY)
+        training.resolved(model)
+        require_suitable(model, training)
+        for name in self.sources:
+            if name == "-" or Path(name).is_fifo():
+                raise CorpusError("A fit reads its text more than once; save standard input to a file first.")
+            if Path(name).is_dir() and out.resolve().is_relative_to(Path(name).resolve()):
+                raise CorpusError(f"{out} is inside {name}, whose files are the text; choose a directory elsewhere.")
+        find_sources(self.sources)
+
+    def _check_start(self, start: str) -> MiniBERT:
+        if self.vocab_size is not None:
+            raise ConfigError("A model to begin with brings its vocabulary: give new_words, not vocab_size.")
+        if self.cased:
+            raise ConfigError("A model to begin with brings its vocabulary, which is cased or not.")
+        if any(change.startswith("model.") for change in self.changes):
+            raise ConfigError("A model to begin with cannot be changed; only its training can be set.")
+        model, tokenizer = load(start), WordPieceTokenizer.load(start)
+        require_vocabulary(model, tokenizer)
+        if "mlm_head_b" not in model.params:
+            raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be trained further.")
+        return model
+
+    def description(self) -> dict[str, Any]:
+        """As in fit.json: the arguments, and the text as it is now."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        found["text"] = [_trace(Path(source.name)) for source in find_sources(self.sources)]
+        return found
+
+
+def _trace(path: Path) -> list[str | int]:
+    """What changes when a file does. Other sources, such as pydocs, have a name alone."""
+    if not path.is_file():
+        return [str(path)]
+    status = path.stat()
+    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def claim(folder: Path, request: Request) -> None:
+    """Make the directory this request's, or go on with it; refuse one with other things, or of another request."""
+    asked = None
+    if (folder / RESULT).exists():
+        known = read_result(folder).get("request")
+        if not isinstance(known, dict):
+            raise CheckpointError(f"{folder / RESULT} is damaged; choose another directory, or remove this one.")
+        asked = request.description()
+        other = next((key for key in asked if known.get(key) != asked[key]), None)
+        if other == "text":
+            raise CheckpointError(f"The text has changed since the fit in {folder} began; choose another directory.")
+        if other is not None:
+            raise CheckpointError(
+                f"{folder} holds a fit with another {other.replace('_', ' ')} ({known.get(other)!r}, not "
+                f"{asked[other]!r}); choose another directory. To train a model for longer, begin with it.")
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CheckpointError(f"{folder} exists already and is not empty; choose another directory.")
+    if asked is None:
+        write_result(folder, {"request": request.description()})
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """fit.json; what cannot be read is empty."""
+    try:
+        content = json.loads((folder / RESULT).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def write_result(folder: Path, content: dict[str, Any]) -> None:
+    write_files(folder, {RESULT: (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()})

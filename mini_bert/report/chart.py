@@ -5,7 +5,7 @@ Colours of text, axes and background are the page's (see page.py), so one file s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import ceil, floor, isfinite, log10
 
@@ -34,7 +34,8 @@ def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, levels: Map
     levels = {name: level for name, level in (levels or {}).items() if isfinite(level)}
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in (*line.y, *(line.low or ()), *(line.high or ()))] + list(levels.values())
-    x_axis, y_axis = _Axis.over([0.0, *xs], _LEFT, _WIDTH - _RIGHT), _Axis.over(ys, _HEIGHT - _BOTTOM, _TOP)
+    x_axis = _Axis.over([0.0, *xs], _LEFT, _WIDTH - _RIGHT).to_the_last(xs)
+    y_axis = _Axis.over(ys, _HEIGHT - _BOTTOM, _TOP)
     parts = [*_grid(x_axis, y_axis, x_label, y_label), *_levels(levels, y_axis)]
     for number, line in enumerate(lines):
         parts += _line(line, number, x_axis, y_axis)
@@ -67,6 +68,12 @@ class _Axis:
         step = _round_step((high - low) / 6)
         low, high = step * floor(low / step + 1e-9), step * ceil(high / step - 1e-9)
         return cls(low, high, start, stop, tuple(low + step * i for i in range(round((high - low) / step) + 1)))
+
+    def to_the_last(self, values: Sequence[float]) -> "_Axis":
+        """Without room behind the greatest value."""
+        high = max((value for value in values if isfinite(value)), default=self.high)
+        return self if high <= self.low else replace(
+            self, high=high, ticks=tuple(tick for tick in self.ticks if tick <= high))
 
     def place(self, value: float) -> float:
         return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
@@ -108,7 +115,7 @@ def _number(value: float) -> str:
 def _levels(levels: Mapping[str, float], y_axis: _Axis) -> list[str]:
     return [f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y_axis.place(level):.1f}" y2="{y_axis.place(level):.1f}" '
             f'stroke="var(--ink)" stroke-dasharray="3 3" opacity="0.6"/>'
-            f'<text x="{_WIDTH - _RIGHT}" y="{y_axis.place(level) - 4:.1f}" text-anchor="end" fill="var(--ink)" '
+            f'<text x="{_LEFT + 4}" y="{y_axis.place(level) - 4:.1f}" fill="var(--ink)" '
             f'opacity="0.8">{escape(name)} {level:.2f}</text>' for name, level in levels.items()]
 
 

@@ -34,3 +34,7 @@ class VocabularyError(MiniBertError, ValueError):
 
 class CorpusError(MiniBertError):
     """Text that cannot be read, or a corpus that is not whole or not of this vocabulary."""
+
+
+class DataError(MiniBertError):
+    """A data set that cannot be read, or that has not what a task needs; the file and the line are named."""

@@ -1,0 +1,53 @@
+"""How sure a figure is: intervals over seeds, and of shares."""
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from ..errors import InputError
+
+# quantiles 0.975 of Student's t by degrees of freedom; beyond, the normal's
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+            2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
+_NORMAL = 1.960
+
+
+class Interval(NamedTuple):
+    """A figure with its 95 % confidence interval, and how many values it comes from."""
+
+    mean: float
+    low: float
+    high: float
+    values: int
+
+    @property
+    def margin(self) -> float:
+        return (self.high - self.low) / 2
+
+    def shown(self, digits: int = 1, scale: float = 100.0) -> str:
+        """For a table: 84.2 ± 0.6, in percent unless `scale` is another."""
+        value = f"{scale * self.mean:.{digits}f}"
+        return value if self.values < 2 else f"{value} ± {scale * self.margin:.{digits}f}"
+
+
+def over_seeds(values: Sequence[float]) -> Interval:
+    """The mean of several runs, by Student's t; one run has no interval to speak of."""
+    if not values:
+        raise InputError("There are no values to average.")
+    middle = mean(values)
+    if len(values) == 1:
+        return Interval(middle, middle, middle, 1)
+    quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else _NORMAL
+    margin = quantile * stdev(values) / sqrt(len(values))
+    return Interval(middle, middle - margin, middle + margin, len(values))
+
+
+def share(successes: float, count: int) -> Interval:
+    """A share of `count` independent trials, by Wilson's interval; half successes (ties) are allowed."""
+    if count < 1 or not 0 <= successes <= count:
+        raise InputError(f"{successes} of {count} is not a share.")
+    p, z2 = successes / count, _NORMAL**2
+    centre = (p + z2 / (2 * count)) / (1 + z2 / count)
+    margin = _NORMAL * sqrt(p * (1 - p) / count + z2 / (4 * count**2)) / (1 + z2 / count)
+    return Interval(p, centre - margin, centre + margin, count)

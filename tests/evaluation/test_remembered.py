@@ -1,0 +1,37 @@
+"""Results are computed once for the same content."""
+
+import pytest
+
+from mini_bert.evaluation.remembered import remembered
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_result_is_remembered_until_something_changes(tmp_path):
+    calls = []
+    data = tmp_path / "data.txt"
+    data.write_text("one")
+
+    def result(**options):
+        return remembered("test", options, [data], lambda: calls.append(1) or {"n": len(calls), "pair": (1, 2)})
+
+    first = result(seed=0)
+    assert result(seed=0) == first == {"n": 1, "pair": [1, 2]}
+    assert result(seed=1)["n"] == 2
+    data.write_text("two")
+    assert result(seed=0)["n"] == 3
+    assert remembered("test", {"seed": 0}, [data], lambda: {"n": 9}, fresh=True) == {"n": 9}
+    assert result(seed=0) == {"n": 9}
+
+
+def test_a_damaged_or_missing_cache_does_no_harm(tmp_path, monkeypatch):
+    assert remembered("test", {}, [], lambda: {"n": 1}) == {"n": 1}
+    for file in (tmp_path / "cache").iterdir():
+        file.write_text("{")
+    assert remembered("test", {}, [], lambda: {"n": 2}) == {"n": 2}
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "file"))
+    assert remembered("test", {}, [], lambda: {"n": 3}) == {"n": 3}

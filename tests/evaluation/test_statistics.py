@@ -1,0 +1,30 @@
+"""Intervals against known values."""
+
+import pytest
+
+from mini_bert import InputError
+from mini_bert.evaluation.statistics import over_seeds, share
+
+
+def test_the_interval_of_three_runs_is_students():
+    found = over_seeds([1.0, 2.0, 3.0])
+    assert found.mean == 2.0
+    assert found.margin == pytest.approx(4.303 / 3**0.5, rel=1e-6)
+    assert over_seeds([0.5]).shown() == "50.0"
+    assert over_seeds([0.80, 0.82]).shown().startswith("81.0 ± 12.7")
+
+
+def test_wilsons_interval():
+    found = share(8, 10)                              # textbook: 0.490 to 0.943
+    assert (found.low, found.high) == (pytest.approx(0.490, abs=1e-3), pytest.approx(0.943, abs=1e-3))
+    assert share(0, 5).low == pytest.approx(0, abs=1e-12)
+    assert share(5, 5).high == pytest.approx(1)
+    assert share(2.5, 5).mean == 0.5
+
+
+@pytest.mark.parametrize(("successes", "count"), [(1, 0), (-1, 3), (4, 3)])
+def test_what_is_no_share_is_refused(successes, count):
+    with pytest.raises(InputError, match="not a share"):
+        share(successes, count)
+    with pytest.raises(InputError, match="no values"):
+        over_seeds([])

@@ -1,0 +1,189 @@
+"""Figures of predictions: masked accuracy, perplexity, calibration; and the norm of gradients.
+
+    accuracy@k = share of masked positions whose true token is among the k with the highest logits
+    perplexity = exp(mean loss)
+    ECE        = sum over bins of (n_bin / n) |accuracy(bin) - mean confidence(bin)|       (Guo et al. 2017)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from math import exp, inf, isnan, pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.arrays import Array, BoolArray, IntArray
+from ..core.inputs import as_array, check_mask
+from ..core.params import Parameters
+from ..errors import InputError
+
+_AT_A_TIME = 1 << 16          # gradients that are copied to float64 together
+Floats = npt.NDArray[np.float64]
+
+
+def fields_of(result: Any) -> dict[str, Any]:
+    """A dataclass for JSON, with all that is inside of it: by its `to_dict` where there is one, tuples by name."""
+    return {field.name: _plain(getattr(result, field.name)) for field in fields(result)}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return value.to_dict() if hasattr(value, "to_dict") else fields_of(value)
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class Ranks(NamedTuple):
+    """At each masked position: how many tokens are scored above the true one, and how many like it, itself included."""
+
+    above: npt.NDArray[np.int64]
+    equal: npt.NDArray[np.int64]
+
+    def found(self, top: int) -> Floats:
+        """Is the true token among the first `top`? Tokens with equal scores share the places that they cover."""
+        return np.clip((top - self.above) / self.equal, 0, 1)
+
+
+def target_ranks(logits: Array, targets: IntArray) -> Ranks:
+    """Where the true tokens (M,) come in the order of the logits (M, V)."""
+    true = logits[np.arange(len(targets)), targets][:, None]
+    return Ranks(np.count_nonzero(logits > true, axis=1), np.count_nonzero(logits == true, axis=1))
+
+
+def masked_accuracy(logits: Array, targets: IntArray, mask: BoolArray | None = None, top: int = 1) -> float:
+    """The share of masked positions whose true token is among the `top` likeliest; usual are 1, 5 and 10.
+
+    logits (B, T, V) with targets and mask (B, T), mask nonzero where a token was masked; or the masked positions
+    alone, logits (M, V) and targets (M,). Ties count by their share: a model that scores all tokens alike gets
+    top / V, not everything.
+    """
+    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+        raise InputError(f"top must be a whole number of at least 1, not {top}.")
+    scores, true = masked_rows(logits, targets, mask)
+    return float(target_ranks(scores, true).found(int(top)).mean())
+
+
+def masked_rows(logits: Array, targets: IntArray, mask: BoolArray | None = None) -> tuple[Array, IntArray]:
+    """The masked positions alone, logits (M, V) and targets (M,), checked against each other."""
+    scores, true = as_array(logits, "logits"), as_array(targets, "targets")
+    if scores.ndim < 2 or scores.dtype.kind != "f":
+        raise InputError("logits must be floating-point numbers with the vocabulary as last axis, "
+                         f"not {scores.dtype} {scores.shape}.")
+    if true.shape != scores.shape[:-1]:
+        raise InputError(f"targets has the shape {true.shape}, but logits {scores.shape}.")
+    if true.dtype.kind not in "iu":
+        raise InputError(f"targets must be whole numbers, not {true.dtype}.")
+    if mask is not None:
+        selected = check_mask(mask, true.shape, "mask", "targets")
+        scores, true = scores[selected], true[selected]
+    V = scores.shape[-1]
+    scores, true = scores.reshape(-1, V), true.reshape(-1)
+    if not len(true):
+        raise InputError("There is nothing to measure: no position is masked.")
+    if np.isnan(scores.max()):
+        raise InputError("logits has NaN at a masked position, so there is no order of tokens.")
+    if true.min() < 0 or true.max() >= V:
+        raise InputError(f"targets has values from {true.min()} to {true.max()}; the vocabulary has 0 to {V - 1}.")
+    return scores, true
+
+
+def compute_perplexity(loss: float) -> float:
+    """exp of the mean loss in nats: as if the model had so many words to choose from; infinite beyond float64."""
+    if isnan(loss) or loss < 0:
+        raise InputError(f"A mean cross-entropy is a number of at least 0, not {loss}.")
+    return exp(loss) if loss < 709 else inf
+
+
+def compute_gradient_norm(gradients: Parameters | Mapping[str, Array]) -> float:
+    """The Euclidean norm of all gradients together, summed in float64; what is tied counts once."""
+    if not isinstance(gradients, Mapping) or not len(gradients):
+        raise InputError("Gradients are named arrays, such as MiniBERTGradients(model).gradients.")
+    arrays = [gradients.flat] if isinstance(gradients, Parameters) else list(gradients.values())
+    return sqrt(sum(_squares(np.ravel(array)) for array in arrays))
+
+
+def _squares(values: Array) -> float:
+    """A float32 would overflow at 1e19 squared, and lose small terms; so a part at a time is made float64."""
+    parts = (values[start : start + _AT_A_TIME].astype(np.float64) for start in range(0, len(values), _AT_A_TIME))
+    return sum(float(part @ part) for part in parts)
+
+
+# -------------------------------------------------------------------- calibration
+
+
+class ReliabilityBin(NamedTuple):
+    """Predictions with a confidence above `low`, up to `high`; the means are 0 where there are none."""
+
+    low: float
+    high: float
+    predictions: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far confidence is from the truth.
+
+    `error` is the expected calibration error; `error_by_chance` what a model with the same confidences that are all
+    true would show, because bins have finitely many predictions. `overconfidence` has a sign: mean confidence less
+    accuracy.
+    """
+
+    error: float
+    error_by_chance: float
+    worst: float                  # the largest gap of a bin
+    confidence: float
+    accuracy: float
+    count: int
+    table: list[ReliabilityBin]
+
+    @property
+    def overconfidence(self) -> float:
+        return self.confidence - self.accuracy
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**fields_of(self), "overconfidence": self.overconfidence}
+
+
+def compute_calibration(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> Calibration:
+    """Confidence (N,), the probability of the first guess, against whether it was right (N,); bins of equal width."""
+    sure, correct = (as_array(values, name).astype(np.float64)
+                     for values, name in ((confidence, "confidence"), (right, "right")))
+    if sure.ndim != 1 or sure.shape != correct.shape or not len(sure):
+        raise InputError(f"confidence and right must be as long as each other, not {sure.shape} and {correct.shape}.")
+    if bins < 1:
+        raise InputError(f"bins must be at least 1, not {bins}.")
+    for values, name in ((sure, "confidence"), (correct, "right")):
+        if not ((values >= 0) & (values <= 1)).all():
+            raise InputError(f"{name} must lie between 0 and 1.")
+    number = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
+    counts = np.bincount(number, minlength=bins)
+    some = np.maximum(counts, 1)
+    mean, accuracy, variance = (np.bincount(number, values, bins) / some
+                                for values in (sure, correct, sure * (1 - sure)))
+    gaps, weights = np.abs(mean - accuracy), counts / len(sure)
+    # the mean distance of a normal variable from its mean is sqrt(2/pi) of its deviation
+    chance = float((weights * np.sqrt(2 / pi * variance / some)).sum())
+    table = [ReliabilityBin(i / bins, (i + 1) / bins, int(counts[i]), float(mean[i]), float(accuracy[i]))
+             for i in range(bins)]
+    return Calibration(float((weights * gaps).sum()), chance, float(gaps.max()), float(sure.mean()),
+                       float(correct.mean()), len(sure), table)
+
+
+def masked_calibration(logits: Array, targets: IntArray, mask: BoolArray | None = None, bins: int = 10) -> Calibration:
+    """The calibration of a model's first guesses; arguments as for `masked_accuracy`."""
+    scores, true = masked_rows(logits, targets, mask)
+    return compute_calibration(top_probability(scores), target_ranks(scores, true).found(1), bins)
+
+
+def top_probability(logits: Array) -> Floats:
+    """The probability of the likeliest token at each row of logits (M, V)."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    np.exp(shifted, out=shifted)
+    probability: Floats = 1 / shifted.sum(axis=1, dtype=np.float64)
+    return probability

@@ -6,17 +6,19 @@ from difflib import get_close_matches
 from .configs import load_preset, preset_names
 from .core.config import ModelConfig
 from .core.gradcheck import CheckResult
-from .core.modelcheck import check_model, distinct_slots
+from .core.modelcheck import check_model, distinct_slots, shrink
 from .core.ops import operations
 from .core.slots import SLOTS
+from .core.task_heads import TASK_HEADS
+from .core.taskcheck import check_task_head
 from .errors import InputError
 
-MODELS = "models"
+MODELS, TASKS = "models", "tasks"
 
 
 def subjects() -> list[str]:
-    """What can be asked for by name: the operations, and all models together."""
-    return [*(operation.name for operation in operations()), MODELS]
+    """What can be asked for by name: the operations, all models together, and all heads for tasks."""
+    return [*(operation.name for operation in operations()), MODELS, TASKS]
 
 
 def models_to_check() -> dict[str, ModelConfig]:
@@ -42,3 +44,7 @@ def prove(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
     if not names or MODELS in names:
         for name, config in models_to_check().items():
             yield from check_model(name, config, seed)
+    if not names or TASKS in names:
+        smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
+        for head in TASK_HEADS:
+            yield from check_task_head(head, shrink(smooth, load_preset("debug")), seed)

@@ -79,8 +79,8 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             grads.backward_from_logits(dlogits, cache)
             return loss
 
-        yield from _check_directions(name, "masked positions", model, masked_loss, rng)
-        yield from _check_directions(name, "all logits", model, mean_loss, rng)
+        yield from check_directions(name, "masked positions", model, masked_loss, rng)
+        yield from check_directions(name, "all logits", model, mean_loss, rng)
 
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
@@ -95,10 +95,10 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         grads.backward_from_hidden(dhidden, cache)
         return loss
 
-    yield from _check_directions(name, "all hidden states", model, all_outputs, rng)
+    yield from check_directions(name, "all hidden states", model, all_outputs, rng)
 
 
-def _check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[MiniBERTGradients], float],
+def check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[MiniBERTGradients], float],
                       rng: np.random.Generator) -> list[CheckResult]:
     """One result a parameter. `loss` adds its gradients to what it is given."""
     grads, discarded = MiniBERTGradients(model), MiniBERTGradients(model)

@@ -1,21 +1,24 @@
 """The loss of a batch and its gradients, by all threads together."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..core.arrays import Array, IntArray
 from ..core.gradients import add_mlm_gradients
-from ..core.model import MiniBERT
+from ..core.model import DropoutKey, MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
-from ..core.params import Parameters
+from ..core.params import Gradients, Parameters
 from ..text.batches import MLMBatch
 from .gradient_sum import GradientSum
 from .workers import Workers
 
+Part = TypeVar("Part")
+
 
 class BatchLoss(NamedTuple):
-    """The summed loss over masked positions, and their number."""
+    """The summed loss over masked positions, or whatever else is predicted, and their number."""
 
     total: float
     masked: int
@@ -25,29 +28,49 @@ class BatchLoss(NamedTuple):
         return self.total / self.masked if self.masked else 0.0
 
 
-class BatchGradients:
-    """Computes batches in micro-batches, each by one thread; `gradients` then holds those of the summed loss."""
+class ParallelGradients(Generic[Part]):
+    """Computes the parts of a batch, each by one thread; `gradients` then holds those of the summed loss.
 
-    def __init__(self, model: MiniBERT, workers: Workers, micro_batch_size: int, recompute: bool = False):
-        self.model, self.workers, self.micro_batch_size = model, workers, micro_batch_size
-        self.recompute = recompute
-        self.gradients: Parameters = model.params.zeros_like()
-        self._total = GradientSum(self.gradients)
+    `loss` takes a part, a place for its gradients and a key for dropout, and returns the summed loss and the count;
+    to the parameters named in `unused` it adds nothing.
+    """
 
-    def compute(self, batch: MLMBatch, *dropout_key: int) -> BatchLoss:
-        """Forward and backward. Dropout is keyed by `dropout_key` and the micro-batch, not by its thread."""
+    def __init__(self, params: Parameters, workers: Workers,
+                 loss: Callable[[Part, Gradients, DropoutKey], tuple[float, int]], unused: Collection[str] = ()):
+        self.workers, self.loss = workers, loss
+        self.gradients: Parameters = params.zeros_like()
+        self._total = GradientSum(self.gradients, unused)
+
+    def compute_parts(self, parts: Iterable[Part], *dropout_key: int) -> BatchLoss:
+        """Forward and backward. Dropout is keyed by `dropout_key` and the part, not by its thread."""
         self._total.begin()
 
-        def one(work: tuple[int, MLMBatch]) -> tuple[float, int]:
+        def one(work: tuple[int, Part]) -> tuple[float, int]:
             number, part = work
             with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is noticed, and skipped
-                return add_mlm_gradients(self.model, self._total.turn(number), part.input_ids, part.target_ids,
-                                         part.mask_positions, part.attention_mask, token_types=part.token_types,
-                                         dropout_key=(*dropout_key, number), recompute=self.recompute)
+                return self.loss(part, self._total.turn(number), (*dropout_key, number))
 
-        results = self.workers.map(one, enumerate(micro_batches(batch, self.micro_batch_size)))
+        results = self.workers.map(one, enumerate(parts))
         self._total.finish()
         return BatchLoss(sum(loss for loss, _ in results), sum(count for _, count in results))
+
+
+class BatchGradients(ParallelGradients[MLMBatch]):
+    """The gradients of masked language modelling, micro-batch by micro-batch."""
+
+    def __init__(self, model: MiniBERT, workers: Workers, micro_batch_size: int, recompute: bool = False):
+        self.micro_batch_size = micro_batch_size
+
+        def loss(part: MLMBatch, grads: Gradients, dropout_key: DropoutKey) -> tuple[float, int]:
+            return add_mlm_gradients(model, grads, part.input_ids, part.target_ids, part.mask_positions,
+                                     part.attention_mask, token_types=part.token_types, dropout_key=dropout_key,
+                                     recompute=recompute)
+
+        super().__init__(model.params, workers, loss)
+
+    def compute(self, batch: MLMBatch, *dropout_key: int) -> BatchLoss:
+        """Forward and backward of a batch."""
+        return self.compute_parts(micro_batches(batch, self.micro_batch_size), *dropout_key)
 
 
 def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:

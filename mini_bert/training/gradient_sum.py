@@ -11,6 +11,7 @@ vocabulary, waits for its turn as its two factors.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from threading import Lock
 from typing import NamedTuple
 
@@ -32,12 +33,13 @@ class _Part(NamedTuple):
 class GradientSum:
     """`begin()`, then each micro-batch leaves its gradients in `turn(i)`, then `finish()`."""
 
-    def __init__(self, gradients: Parameters):
+    def __init__(self, gradients: Parameters, unused: Collection[str] = ()):
+        """`unused` are names, ties among them, to which no backward will add."""
         self.gradients = gradients
         self._target = {name: gradients.ties[name].target if name in gradients.ties else name
                         for name in (*gradients, *gradients.ties)}
         # how often one backward adds to a parameter: once, and once more for each of its other names
-        self._uses = Counter(self._target.values())
+        self._uses = Counter(target for name, target in self._target.items() if name not in unused)
         self._locks = {name: Lock() for name in gradients}
         self._added: dict[str, int] = {}
         self._aside: dict[str, dict[int, _Part]] = {}

@@ -11,6 +11,7 @@ from .config import config_command
 from .data import app as data_app
 from .evaluate import evaluate_command
 from .experiments import find_lr_command, overfit_command
+from .finetune import finetune_command, predict_command
 from .fit import fit_command
 from .gradcheck import gradcheck_command
 from .lab import lab_command
@@ -19,6 +20,7 @@ from .pretrain import pretrain_command, resume_command
 from .selftest import selftest_command
 from .tokenizer import app as tokenizer_app
 from .use import embed_command, fill_mask_command, score_command, similar_command
+from .zero_shot import agreement_command, blimp_command, facts_command, similarity_command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,6 +39,12 @@ app.command("fill-mask")(fill_mask_command)
 app.command("embed")(embed_command)
 app.command("similar")(similar_command)
 app.command("score")(score_command)
+app.command("finetune")(finetune_command)
+app.command("predict")(predict_command)
+app.command("blimp")(blimp_command)
+app.command("agreement")(agreement_command)
+app.command("facts")(facts_command)
+app.command("similarity")(similarity_command)
 app.command("memory")(memory_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(tokenizer_app, name="tokenizer")

@@ -32,7 +32,7 @@ def _open(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
     return load(name), WordPieceTokenizer.load(name)
 
 
-def _lines(files: list[str] | None) -> list[str]:
+def lines(files: list[str] | None) -> list[str]:
     """Each paragraph of the files, or of standard input."""
     texts = [line for line in paragraphs(find_sources(files or ["-"]), ReadingReport()) if line is not None]
     if not texts:
@@ -48,7 +48,7 @@ def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
 
     Example: mini-bert fill-mask "The capital of France is [MASK]."
     """
-    texts = texts or _lines(None)
+    texts = texts or lines(None)
     network, tokenizer = _open(model)
     results = [fill_mask(network, tokenizer, text, top) for text in texts]
     shown: list[object] = []
@@ -81,7 +81,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
     if out is not None and not out.parent.is_dir():
         raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
     network, tokenizer = _open(model)
-    texts = _lines(files)
+    texts = lines(files)
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("embedding", total=len(texts))
         vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise,
@@ -111,7 +111,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to l
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = _open(model)
-    texts = _lines(files)
+    texts = lines(files)
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("embedding", total=len(texts))
         found = similar(network, tokenizer, query, texts, top=top, batch_size=batch_size,
@@ -130,7 +130,7 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
 
     Example: mini-bert score "The cat sat." "The cat sats."
     """
-    texts = texts or _lines(None)
+    texts = texts or lines(None)
     network, tokenizer = _open(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)
     rows = table("log-likelihood", "a token", "perplexity", "text", right=("log-likelihood", "a token", "perplexity"))

@@ -17,7 +17,7 @@ ALLOWED = {
     "text": set(),
     "configs": {"core"},
     "training": {"core", "text", "configs"},
-    "evaluation": {"core", "text", "configs", "training"},
+    "evaluation": {"core", "text", "configs", "training", "inference"},
     "analysis": {"core", "text", "configs", "training", "evaluation"},
     "plots": set(),
     "inference": {"core", "text"},
@@ -28,7 +28,7 @@ ALLOWED = {
     "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
-               "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy"},
+               "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "bench": {"numpy"},
                "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}

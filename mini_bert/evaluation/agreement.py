@@ -1,0 +1,189 @@
+"""Agreement of verb and subject, after Linzen, Dupoux & Goldberg (2016), by the number of attractors.
+
+An attractor is a noun between subject and verb that has the other number: the *keys* to the cabinet *are* here. The
+verb is masked, and the model is right if it finds the verb's true form likelier than its other one. A tie counts one
+half. Two forms are compared only if both are one piece of the vocabulary, and not the same one; the others are left
+out and counted, as forms of several pieces would be scored by another measure.
+
+The data are two files of the same number of lines: NAME.text with a sentence a line, its words separated by spaces
+(`<eos>` at the end is not a word), and NAME.gold with the index of the verb, its true form, its other form and the
+number of attractors, separated by tabs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import Array, IntArray
+from ..core.model import MiniBERT
+from ..errors import DataError
+from ..inference.inputs import require_vocabulary
+from ..text.tokenizer import WordPieceTokenizer
+from ..training.workers import workers
+from .formats.lines import numbered_lines, wrong
+from .minimal_pairs import NgramCounts, draw, won
+from .pseudo_likelihood import FloatArray, Progress, read_sequences, single_piece, window
+from .statistics import Interval, share
+
+_END = "<eos>"
+
+
+class AgreementItem(NamedTuple):
+    """A sentence around a verb, the verb's form in it and the one it could have had, and the attractors between."""
+
+    before: str
+    after: str
+    right: str
+    other: str
+    attractors: int
+
+    @property
+    def singular(self) -> bool | None:
+        """Is the true form singular? The singular ends in s, and is the longer one if both do; None if neither does."""
+        ends = self.right.endswith("s"), self.other.endswith("s")
+        if not any(ends):
+            return None
+        return len(self.right) > len(self.other) if all(ends) else ends[0]
+
+
+def agreement_files(path: str | PathLike[str]) -> tuple[Path, Path]:
+    """NAME.text and NAME.gold, of which either, or NAME, may be named."""
+    stem = Path(path).with_suffix("") if Path(path).suffix in (".text", ".gold") else Path(path)
+    return stem.with_name(f"{stem.name}.text"), stem.with_name(f"{stem.name}.gold")
+
+
+def read_agreement(path: str | PathLike[str]) -> list[AgreementItem]:
+    """The items of the two files."""
+    text, gold = agreement_files(path)
+    sentences, answers = list(numbered_lines(text)), list(numbered_lines(gold))
+    if len(sentences) != len(answers):
+        raise DataError(f"{text} has {len(sentences)} lines and {gold} has {len(answers)}; they must be as many.")
+    if not sentences:
+        raise DataError(f"{text} has no sentences.")
+    return [_item(sentence.split(), answer.split("\t"), gold, line)
+            for (_, sentence), (line, answer) in zip(sentences, answers, strict=True)]
+
+
+def _item(words: list[str], answer: list[str], gold: Path, line: int) -> AgreementItem:
+    if len(answer) != 4:
+        raise wrong(gold, line, f"it has {len(answer)} columns separated by tabs, not 4: index, true form, other form, "
+                                "attractors")
+    index, right, other, attractors = (column.strip() for column in answer)
+    for name, value in (("index", index), ("number of attractors", attractors)):
+        if not (value.isascii() and value.isdigit()):
+            raise wrong(gold, line, f"the {name} is {value!r}, not a whole number")
+    place = int(index)
+    if place < len(words) and words[place] == right.lower():      # the sentences are lower case, some answers not
+        right, other = right.lower(), other.lower()
+    if place >= len(words) or words[place] != right:
+        there = repr(words[place]) if place < len(words) else "no word"
+        raise wrong(gold, line, f"the sentence has {there} at {place}, not {right!r}")
+    if not other:
+        raise wrong(gold, line, f"there is no other form of {right!r}")
+    if words[-1] == _END and place < len(words) - 1:
+        words = words[:-1]
+    return AgreementItem(" ".join(words[:place]), " ".join(words[place + 1 :]), right, other, int(attractors))
+
+
+@dataclass(frozen=True)
+class AttractorScore:
+    """The accuracies on sentences with so many attractors, by scorer; None is all of them."""
+
+    attractors: int | None
+    sentences: int
+    left_out: int
+    accuracy: dict[str, Interval]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"attractors": self.attractors, "sentences": self.sentences, "left_out": self.left_out,
+                "accuracy": {scorer: found._asdict() for scorer, found in self.accuracy.items()}}
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """The accuracy of the model and the baselines, in all and by attractors."""
+
+    total: AttractorScore
+    by_attractors: list[AttractorScore]
+    majority: str                 # the number that more of the verbs have
+    windowed: int                 # sentences longer than the model takes: the part around the verb was read
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"total": self.total.to_dict(), "by_attractors": [part.to_dict() for part in self.by_attractors],
+                "majority": self.majority, "windowed": self.windowed}
+
+
+def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[AgreementItem], *,
+              counts: NgramCounts | None = None, max_samples: int | None = None, seed: int = 0, threads: int = 0,
+              progress: Progress | None = None) -> AgreementReport:
+    """Score all items, or `max_samples` of them drawn by the seed.
+
+    Baselines: the form that is more `frequent`, by `counts` or else in the sentences without the verbs asked for;
+    with counts, the form that its neighbours make likelier (`bigram`); the number of most verbs (`majority`).
+    """
+    require_vocabulary(model, tokenizer)
+    chosen = [items[i] for i in draw(range(len(items)), max_samples, seed, "agreement")]
+    forms = [(single_piece(tokenizer, item.right), single_piece(tokenizer, item.other)) for item in chosen]
+    kept = [number for number, pair in enumerate(forms) if None not in pair and pair[0] != pair[1]]
+    if not kept:
+        raise DataError(f"None of the {len(chosen)} verbs has two forms that are one piece each of the vocabulary.")
+    asked, pieces = [chosen[i] for i in kept], np.array([forms[i] for i in kept], np.int64)      # (N, 2)
+    sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - 2)
+    logits_of = np.zeros((len(kept), 2))
+
+    def read(logits: Array, numbers: IntArray) -> None:
+        logits_of[numbers] = np.take_along_axis(logits, pieces[numbers], axis=1)
+
+    with workers(threads) as team:
+        read_sequences(model, sequences, places, read, team, progress)
+    singular = [item.singular for item in asked]
+    most = singular.count(True) >= singular.count(False)
+    wins = {"model": won(logits_of[:, 0], logits_of[:, 1]),
+            "frequent": _frequent(asked, pieces, counts),
+            **({} if counts is None else {"bigram": _by_neighbours(sequences, places, pieces, counts)}),
+            "majority": np.array([0.5 if number is None else float(number == most) for number in singular])}
+    of, of_all = np.array([item.attractors for item in asked]), np.array([item.attractors for item in chosen])
+
+    def scored(attractors: int | None) -> AttractorScore:
+        here = np.ones(len(of), bool) if attractors is None else of == attractors
+        count, whole = int(here.sum()), len(of_all) if attractors is None else int((of_all == attractors).sum())
+        return AttractorScore(attractors, count, whole - count,
+                              {scorer: share(float(values[here].sum()), count) for scorer, values in wins.items()})
+
+    return AgreementReport(scored(None), [scored(n) for n in np.unique(of).tolist()],
+                           "singular" if most else "plural", windowed)
+
+
+def _masked(items: Sequence[AgreementItem], tokenizer: WordPieceTokenizer,
+            room: int) -> tuple[list[list[int]], list[int], int]:
+    sequences, places, windowed = [], [], 0
+    for item in items:
+        before, after = tokenizer.ids(item.before), tokenizer.ids(item.after)
+        whole = [*before, tokenizer.vocabulary.mask, *after]
+        ids, place = window(whole, len(before), room)
+        windowed += len(whole) > room
+        sequences.append(tokenizer.with_special(ids))
+        places.append(place + 1)
+    return sequences, places, windowed
+
+
+def _frequent(items: Sequence[AgreementItem], pieces: IntArray, counts: NgramCounts | None) -> FloatArray:
+    if counts is not None:
+        times = counts.counts[pieces]
+    else:                                 # the verbs that are asked for are in no text here
+        words = Counter(word for item in items for part in (item.before, item.after) for word in part.split())
+        times = np.array([[words[item.right], words[item.other]] for item in items], np.float64)
+    return won(times[:, 0], times[:, 1])
+
+
+def _by_neighbours(sequences: list[list[int]], places: list[int], pieces: IntArray, counts: NgramCounts) -> FloatArray:
+    """By the probability behind the word before, times that of the word after behind the form."""
+    before, after = (np.array([ids[place + step] for ids, place in zip(sequences, places, strict=True)])
+                     for step in (-1, 1))
+    logs = [np.log(counts.after(before, form)) + np.log(counts.after(form, after)) for form in pieces.T]
+    return won(logs[0], logs[1])

@@ -1,0 +1,91 @@
+"""What a fine-tuned model answers: labels of texts, labels of words, spans of text."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import Array
+from ...core.ops.softmax import softmax_forward
+from ...core.task_model import TaskModel
+from ...inference.inputs import by_length
+from ...training.workers import Workers
+from ..formats.squad import Question
+from .encode import Encoded, Windows
+
+_BATCH = 32
+_LONGEST_ANSWER = 30          # tokens
+_CANDIDATES = 20              # starts and ends of a window that are combined
+
+
+def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]:
+    """The head's scores for each sequence, in the order of the sequences: (answers, C), or (2, tokens) for spans."""
+    numbers = list(by_length(encoded.rows, _BATCH))
+
+    def one(some: npt.NDArray[np.int64]) -> list[Array]:
+        batch = encoded.collate(some)
+        scores = model.scores(batch)
+        if model.head_name == "span":
+            both = scores.reshape(2, len(some), -1)
+            return [both[:, i] for i in range(len(some))]
+        counts = [1] * len(some) if batch.places is None else batch.places.sum(axis=1).tolist()
+        return np.split(scores, np.cumsum(counts)[:-1])
+
+    found: list[Array] = [np.empty(0)] * len(encoded.rows)
+    for some, scores in zip(numbers, team.map(one, numbers), strict=True):
+        for i, values in zip(some.tolist(), scores, strict=True):
+            found[i] = values
+    return found
+
+
+def labels_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> tuple[npt.NDArray[np.int64], Array]:
+    """The likeliest label of each text, and the probabilities of all."""
+    scores = np.concatenate(row_scores(model, encoded, team))
+    probabilities, _ = softmax_forward(scores)
+    return probabilities.argmax(axis=1), probabilities
+
+
+def labels_of_words(model: TaskModel, encoded: Encoded, sentences: int, team: Workers) -> list[list[int]]:
+    """The likeliest label of each word, sentence by sentence."""
+    found: list[list[int]] = [[] for _ in range(sentences)]
+    for owner, scores in zip(encoded.owners, row_scores(model, encoded, team), strict=True):
+        found[owner] += scores.argmax(axis=1).tolist()        # windows of a sentence come in order
+    return found
+
+
+class Answer(NamedTuple):
+    """A stretch of the context, and how the model rates it beside "not here"."""
+
+    text: str
+    start: int
+    score: float
+
+
+def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], team: Workers) -> list[Answer]:
+    """The best span for each question, over all windows of its context."""
+    best = [Answer("", 0, -np.inf) for _ in questions]
+    encoded = windows.encoded
+    for row, (owner, scores) in enumerate(zip(encoded.owners, row_scores(model, encoded, team), strict=True)):
+        offsets = windows.offsets[row]
+        none = float(scores[0, 0] + scores[1, 0])             # [CLS] as start and end
+        start, end, value = _best_span(scores[:, : len(offsets)], offsets)
+        if value - none > best[owner].score:
+            a, b = offsets[start][0], offsets[end][1]
+            best[owner] = Answer(questions[owner].context[a:b], a, value - none)
+    return best
+
+
+def _best_span(scores: Array, offsets: list[tuple[int, int]]) -> tuple[int, int, float]:
+    """The start and end inside the context with the greatest sum of scores, the end not before the start."""
+    inside = np.array([b > a for a, b in offsets])
+    start, end = (np.where(inside, row, -np.inf) for row in scores)
+    starts, ends = np.argsort(-start)[:_CANDIDATES], np.argsort(-end)[:_CANDIDATES]
+    total = start[starts][:, None] + end[ends][None]
+    length = ends[None] - starts[:, None]
+    total = np.where((length >= 0) & (length < _LONGEST_ANSWER), total, -np.inf)
+    i, j = np.unravel_index(int(total.argmax()), total.shape)
+    if not np.isfinite(total[i, j]):                          # none of them fits: the best single token
+        only = int((start + end).argmax())
+        return only, only, float(start[only] + end[only])
+    return int(starts[i]), int(ends[j]), float(total[i, j])

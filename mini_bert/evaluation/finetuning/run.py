@@ -1,0 +1,90 @@
+"""A task from beginning to end: several seeds, the same from random weights, the baselines, and a learning curve."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.model import MiniBERT
+from ...core.task_model import TaskModel, with_dropout
+from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
+from ...training.workers import workers
+from ..statistics import Interval, over_seeds
+from .encode import Encoded
+from .tasks import Task
+
+Announce = Callable[[str], Callable[[Progress], None] | None]     # the name of a run -> who hears of its progress
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The figures of a task: by seed, of random weights, of baselines, and by the share of the data."""
+
+    figures: dict[str, list[float]]               # name -> a value for each seed, the first name being what is raised
+    from_random: dict[str, list[float]]
+    baselines: dict[str, float]
+    curve: dict[float, float] = field(default_factory=dict)       # share of the training data -> the first figure
+    notes: dict[str, Any] = field(default_factory=dict)
+    steps: list[int] = field(default_factory=list)
+
+    @property
+    def main(self) -> str:
+        return next(iter(self.figures))
+
+    def interval(self, name: str | None = None) -> Interval:
+        return over_seeds(self.figures[name or self.main])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"figures": self.figures, "from_random": self.from_random, "baselines": self.baselines,
+                "curve": {str(share): value for share, value in self.curve.items()}, "notes": self.notes,
+                "steps": self.steps, "mean": {name: over_seeds(values)._asdict()
+                                              for name, values in self.figures.items()}}
+
+
+def run_task(task: Task, model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
+             random_init: bool = True, shares: Sequence[float] = (),
+             announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
+    """Fine-tune `model` for the task; the result, and the model of the best seed."""
+    figures: dict[str, list[float]] = {}
+    best: TaskModel | None = None
+    steps = []
+    for seed in seeds:
+        tuned, outcome, found = _once(task, model, replace(config, seed=seed), task.train, announce(f"seed {seed}"))
+        steps.append(outcome.steps)
+        if best is None or next(iter(found.values())) > max(next(iter(figures.values()))):
+            best = tuned
+        _collect(figures, found)
+    assert best is not None
+    others: dict[str, list[float]] = {}
+    if random_init:
+        for seed in seeds:
+            fresh = MiniBERT(model.config, seed=seed)
+            _, _, found = _once(task, fresh, replace(config, seed=seed), task.train,
+                                announce(f"random weights, seed {seed}"))
+            _collect(others, found)
+    curve = {}
+    for share in shares:
+        _, _, found = _once(task, model, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
+                            announce(f"{share:.0%} of the data"))
+        curve[share] = next(iter(found.values()))
+    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps), best
+
+
+def _once(task: Task, model: MiniBERT, config: FinetuneConfig, train: Encoded,
+          progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
+    tuned = TaskModel(with_dropout(model, config.dropout), task.head, task.outputs, dropout=config.dropout,
+                      seed=config.seed)
+
+    def score(network: TaskModel) -> float:
+        with workers(config.threads) as team:
+            return next(iter(task.figures(network, team).values()))
+
+    outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress)
+    with workers(config.threads) as team:
+        return tuned, outcome, task.figures(tuned, team)
+
+
+def _collect(into: dict[str, list[float]], found: dict[str, float]) -> None:
+    for name, value in found.items():
+        into.setdefault(name, []).append(float(np.round(value, 6)))

@@ -1,0 +1,56 @@
+"""The figures of tasks: accuracy and F1 of labels, F1 of entities, exact match and F1 of answers."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..formats.conll import entity_spans
+
+IntArray = npt.NDArray[np.int64]
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def macro_f1(predicted: IntArray, true: IntArray, labels: int) -> float:
+    """The mean over labels of F1; a label that neither occurs nor is predicted is left out."""
+    scores = []
+    for label in range(labels):
+        right = int(((predicted == label) & (true == label)).sum())
+        together = int((predicted == label).sum() + (true == label).sum())
+        if together:
+            scores.append(2 * right / together)
+    return float(np.mean(scores)) if scores else 0.0
+
+
+def entity_f1(predicted: Iterable[Sequence[str]], true: Iterable[Sequence[str]]) -> float:
+    """F1 of whole entities, of exactly the right words and kind, over all sentences."""
+    right = given = wanted = 0
+    for ours, theirs in zip(predicted, true, strict=True):
+        a, b = set(entity_spans(ours)), set(entity_spans(theirs))
+        right, given, wanted = right + len(a & b), given + len(a), wanted + len(b)
+    return 2 * right / (given + wanted) if given + wanted else 0.0
+
+
+def normalised_answer(text: str) -> list[str]:
+    """As SQuAD compares answers: words in lower case, without punctuation and articles."""
+    plain = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return _ARTICLES.sub(" ", plain).split()
+
+
+def exact_match(answer: str, right: Sequence[str]) -> float:
+    return float(any(normalised_answer(answer) == normalised_answer(text) for text in right))
+
+
+def answer_f1(answer: str, right: Sequence[str]) -> float:
+    """The best overlap of words with any of the right answers."""
+    return max((_overlap(normalised_answer(answer), normalised_answer(text)) for text in right), default=0.0)
+
+
+def _overlap(ours: list[str], theirs: list[str]) -> float:
+    if not ours or not theirs:
+        return float(ours == theirs)
+    common = sum((Counter(ours) & Counter(theirs)).values())
+    return 2 * common / (len(ours) + len(theirs))

@@ -1,0 +1,52 @@
+"""Texts with labels in GLUE's form: tab-separated, the columns named in the first line."""
+
+from os import PathLike
+from typing import NamedTuple
+
+from ...errors import DataError
+from .lines import numbered_lines, wrong
+
+# the columns of the text, or of a pair of texts, in the sets that people use
+_TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
+          ("sentence",), ("text",))
+_LABELS = ("label", "gold_label", "is_duplicate", "quality", "score")
+
+
+class Labelled(NamedTuple):
+    """A text, or a pair of texts, and its label."""
+
+    text: str
+    pair: str | None
+    label: str
+
+
+def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labelled]:
+    """All lines of a file; without `labelled` the column of labels may be absent, and labels are then empty."""
+    lines = numbered_lines(path)
+    _, first = next(lines, (0, ""))
+    columns = [column.strip().lower() for column in first.split("\t")]
+    texts = next((names for names in _TEXTS if all(name in columns for name in names)), None)
+    if texts is None:
+        raise wrong(path, 1, f"it must name the columns, tab-separated, such as 'sentence' and 'label'; it is "
+                             f"{first[:80]!r}")
+    label = next((columns.index(name) for name in _LABELS if name in columns), None)
+    if labelled and label is None:
+        raise wrong(path, 1, f"there is no column of labels; it may be called {', '.join(_LABELS)}")
+    places = [columns.index(name) for name in texts]
+    records = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        if len(fields) != len(columns):
+            raise wrong(path, number, f"it has {len(fields)} columns, the first line {len(columns)}")
+        given = "" if label is None else fields[label].strip()
+        if labelled and not given:
+            raise wrong(path, number, "its label is empty")
+        first_text, *others = (fields[place].strip() for place in places)
+        if not first_text:
+            raise wrong(path, number, "its text is empty")
+        records.append(Labelled(first_text, others[0] if others else None, given))
+    if not records:
+        raise DataError(f"{path} has no examples.")
+    return records

@@ -13,12 +13,12 @@ from .core.task_heads import TASK_HEADS
 from .core.taskcheck import check_task_head
 from .errors import InputError
 
-MODELS, TASKS = "models", "tasks"
+MODELS, TASKS, PROBES = "models", "tasks", "probes"
 
 
 def subjects() -> list[str]:
-    """What can be asked for by name: the operations, all models together, and all heads for tasks."""
-    return [*(operation.name for operation in operations()), MODELS, TASKS]
+    """What can be asked for by name: the operations, all models together, the heads for tasks, and the probes."""
+    return [*(operation.name for operation in operations()), MODELS, TASKS, PROBES]
 
 
 def models_to_check() -> dict[str, ModelConfig]:
@@ -48,3 +48,8 @@ def prove(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
         smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
         for head in TASK_HEADS:
             yield from check_task_head(head, shrink(smooth, load_preset("debug")), seed)
+    if not names or PROBES in names:
+        from .evaluation import classifier, structural_probe  # not above: most who ask for a proof need no probes
+
+        yield from classifier.gradient_checks(seed)
+        yield from structural_probe.gradient_checks(seed)

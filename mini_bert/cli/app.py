@@ -17,6 +17,7 @@ from .gradcheck import gradcheck_command
 from .lab import lab_command
 from .presets import presets_command
 from .pretrain import pretrain_command, resume_command
+from .probe import probe_command
 from .selftest import selftest_command
 from .tokenizer import app as tokenizer_app
 from .use import embed_command, fill_mask_command, score_command, similar_command
@@ -41,6 +42,7 @@ app.command("similar")(similar_command)
 app.command("score")(score_command)
 app.command("finetune")(finetune_command)
 app.command("predict")(predict_command)
+app.command("probe")(probe_command)
 app.command("blimp")(blimp_command)
 app.command("agreement")(agreement_command)
 app.command("facts")(facts_command)

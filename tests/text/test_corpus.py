@@ -236,7 +236,7 @@ def test_an_id_beyond_the_vocabulary_is_damage(corpus, tmp_path):
 def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, tokenizer, make_text, number):
     tokenizer.save(tmp_path / "tokenizer")
     (tmp_path / "a.txt").write_text(make_text(3000))
-    command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 40, "--tokenizer",
+    command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 400, "--tokenizer",
                str(tmp_path / "tokenizer"), "--out", str(tmp_path / "new" / "made"), "--workers", "2",
                "--keep-duplicates"]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -1,14 +1,12 @@
-"""The figures of tasks: accuracy and F1 of labels, F1 of entities, exact match and F1 of answers."""
+"""The figures of tasks: F1 of labels, exact match and F1 of answers."""
 
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-from ..formats.conll import entity_spans
 
 IntArray = npt.NDArray[np.int64]
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -23,15 +21,6 @@ def macro_f1(predicted: IntArray, true: IntArray, labels: int) -> float:
         if together:
             scores.append(2 * right / together)
     return float(np.mean(scores)) if scores else 0.0
-
-
-def entity_f1(predicted: Iterable[Sequence[str]], true: Iterable[Sequence[str]]) -> float:
-    """F1 of whole entities, of exactly the right words and kind, over all sentences."""
-    right = given = wanted = 0
-    for ours, theirs in zip(predicted, true, strict=True):
-        a, b = set(entity_spans(ours)), set(entity_spans(theirs))
-        right, given, wanted = right + len(a & b), given + len(a), wanted + len(b)
-    return 2 * right / (given + wanted) if given + wanted else 0.0
 
 
 def normalised_answer(text: str) -> list[str]:

@@ -20,14 +20,14 @@ from ...errors import DataError
 from ...randomness import generator
 from ...text.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
-from ..formats.conll import read_conll
+from ..formats.conll import entity_f1, read_conll
 from ..formats.conllu import Sentence, read_conllu
 from ..formats.squad import read_questions
 from ..formats.tables import read_table
 from .bag_of_words import bag_of_words_accuracy
 from .encode import Encoded, encode_questions, encode_texts, encode_words
 from .predict import answers, labels_of_texts, labels_of_words
-from .scores import answer_f1, entity_f1, exact_match, macro_f1
+from .scores import answer_f1, exact_match, macro_f1
 
 Item = TypeVar("Item")
 Place = str | PathLike[str]
@@ -129,7 +129,7 @@ class Entities(Task):
         found = [[self.labels[i] for i in row] for row in labels_of_words(model, self._encoded, len(self._dev), team)]
         pairs = [(a, b) for ours, theirs in zip(found, self._truth, strict=True)
                  for a, b in zip(ours, theirs, strict=True)]
-        return {"entity_f1": entity_f1(found, self._truth), "word_accuracy": sum(a == b for a, b in pairs) / len(pairs)}
+        return {"entity_f1": entity_f1(self._truth, found), "word_accuracy": sum(a == b for a, b in pairs) / len(pairs)}
 
     def baselines(self) -> dict[str, float]:
         seen: dict[str, Counter[str]] = {}
@@ -137,8 +137,8 @@ class Entities(Task):
             for word, label in zip(sentence.words, _entities(sentence), strict=True):
                 seen.setdefault(word.lower(), Counter())[label] += 1
         memory = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
-        return {"word-type memory": entity_f1([[memory.get(word.lower(), "O") for word in s.words] for s in self._dev],
-                                              self._truth)}
+        return {"word-type memory": entity_f1(self._truth, [[memory.get(word.lower(), "O") for word in s.words]
+                                                            for s in self._dev])}
 
 
 class Questions(Task):

@@ -72,3 +72,12 @@ def entity_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
         if label.startswith("B-"):
             start, kind = i, label[2:]
     return spans
+
+
+def entity_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+    """F1 of entities over sentences of BIO labels: one counts if its words and its type are exactly right."""
+    right = found = there = 0
+    for g, p in zip(gold, predicted, strict=True):
+        true, guessed = set(entity_spans(g)), set(entity_spans(p))
+        right, found, there = right + len(true & guessed), found + len(guessed), there + len(true)
+    return 2 * right / (found + there) if found + there else 0.0

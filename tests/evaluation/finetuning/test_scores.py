@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
-from mini_bert.evaluation.finetuning.scores import answer_f1, entity_f1, exact_match, macro_f1
+from mini_bert.evaluation.finetuning.scores import answer_f1, exact_match, macro_f1
 
 
 def test_macro_f1_is_the_mean_over_labels():
     predicted, true = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     assert macro_f1(predicted, true, 3) == pytest.approx((2 / 3 + 4 / 5) / 2)     # the third label occurs nowhere
     assert macro_f1(true, true, 2) == 1
-
-
-def test_an_entity_counts_only_as_a_whole():
-    true = [["B-PER", "I-PER", "O", "B-LOC"]]
-    assert entity_f1(true, true) == 1
-    assert entity_f1([["B-PER", "O", "O", "B-LOC"]], true) == pytest.approx(0.5)
-    assert entity_f1([["O"] * 4], true) == 0
 
 
 def test_answers_are_compared_as_squad_does():

@@ -1,0 +1,101 @@
+"""The three sets that a probe works with: to train on, to choose and stop by, and to measure on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.model import MiniBERT
+from ..errors import DataError
+from ..inference.inputs import require_vocabulary
+from ..randomness import generator
+from ..text.tokenizer import WordPieceTokenizer
+from ..training.workers import Workers
+from .formats.conllu import Sentence
+from .words import Alignment, WordVectors, align_words, layer_names, word_vectors
+
+SPLITS = ("train", "dev", "test")
+DEV_SHARE = 0.1                           # of the sentences for training, where there is no set to stop by
+MAX_BYTES = 1_400_000_000                 # of all vectors of one model at a time
+_FEW_WORDS = 2000                         # for training; below, a probe says little
+
+
+@dataclass(frozen=True)
+class ProbeSets:
+    """Sentences to train on, to choose by and to measure on, with their pieces; and notes on what was left out."""
+
+    sentences: dict[str, list[Sentence]]
+    alignments: dict[str, Alignment]
+    notes: list[str]
+
+    def vectors(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, layers: Sequence[str] | None = None,
+                pooling: str = "mean", team: Workers | None = None,
+                progress: Callable[[int], None] | None = None) -> dict[str, WordVectors]:
+        """Of all words of each split. `progress` gets the number of windows done in all."""
+        made, before = {}, 0
+        for split, alignment in self.alignments.items():
+            def report(done: int, before: int = before) -> None:
+                if progress is not None:
+                    progress(before + done)
+            made[split] = word_vectors(model, tokenizer, alignment, pooling=pooling, layers=layers, team=team,
+                                       progress=report)
+            before += len(alignment.windows)
+        return made
+
+    @property
+    def windows(self) -> int:
+        return sum(len(alignment.windows) for alignment in self.alignments.values())
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        return {split: alignment.report.to_dict() for split, alignment in self.alignments.items()}
+
+
+def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence], test: Sequence[Sentence],
+               dev: Sequence[Sentence] | None = None, *, max_samples: int | None = None, seed: int = 0,
+               max_bytes: int = MAX_BYTES) -> ProbeSets:
+    """The three sets, each of at most `max_samples` sentences drawn by the seed.
+
+    Without `dev` a tenth of the sentences for training is set aside for it. If the vectors of all layers would need
+    more than `max_bytes`, sentences for training are left out, by the seed.
+    """
+    require_vocabulary(model, tokenizer)
+    notes: list[str] = []
+    sets = {"train": list(train), "test": list(test)} | ({"dev": list(dev)} if dev is not None else {})
+    for split, sentences in sets.items():
+        if not sentences:
+            raise DataError(f"The {split} set has no sentence.")
+        if max_samples is not None and max_samples < len(sentences):
+            notes.append(f"{split}: {max_samples:,} of {len(sentences):,} sentences were drawn")
+            sets[split] = _drawn(sentences, max_samples, seed, split)
+    if dev is None:
+        count = max(1, round(DEV_SHARE * len(sets["train"])))
+        if len(sets["train"]) < 2:
+            raise DataError("The training set has one sentence; one more is needed to stop by, or a dev set.")
+        chosen = set(generator(seed, "probe dev").permutation(len(sets["train"]))[:count].tolist())
+        sets["dev"] = [sets["train"][i] for i in sorted(chosen)]
+        sets["train"] = [sentence for i, sentence in enumerate(sets["train"]) if i not in chosen]
+        notes.append(f"dev: {count:,} sentences of the training set were set aside to stop and to choose by")
+    words = {split: sum(len(sentence.words) for sentence in sentences) for split, sentences in sets.items()}
+    room = max_bytes // (4 * model.config.hidden_size * len(layer_names(model))) - words["dev"] - words["test"]
+    if words["train"] > room:
+        share = max(1, int(len(sets["train"]) * room / words["train"]))
+        notes.append(f"train: {share:,} of {len(sets['train']):,} sentences were drawn, for the vectors of all "
+                     f"layers to fit into {max_bytes / 1e9:.1f} GB")
+        sets["train"] = _drawn(sets["train"], share, seed, "memory")
+    alignments = {split: align_words(tokenizer, [sentence.words for sentence in sets[split]],
+                                     model.config.max_seq_length) for split in SPLITS}
+    if alignments["train"].report.words < _FEW_WORDS:
+        notes.append(f"train: {alignments['train'].report.words:,} words are too few to learn much from")
+    for split, alignment in alignments.items():
+        report = alignment.report
+        for number, what in ((report.windowed_sentences, "sentences are longer than the model takes and were windowed"),
+                             (report.cut_words, "words are longer than the model takes and were cut"),
+                             (report.empty_words, "words have no piece and were taken for [UNK]")):
+            if number:
+                notes.append(f"{split}: {number:,} {what}")
+    return ProbeSets({split: sets[split] for split in SPLITS}, alignments, notes)
+
+
+def _drawn(sentences: list[Sentence], count: int, seed: int, purpose: str) -> list[Sentence]:
+    chosen = generator(seed, "probe sample", purpose).permutation(len(sentences))[:count]
+    return [sentences[i] for i in np.sort(chosen).tolist()]

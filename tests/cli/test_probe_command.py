@@ -1,0 +1,105 @@
+"""mini-bert probe, from files to a table."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
+from mini_bert.cli.probe import probe_command
+from mini_bert.errors import DataError, InputError
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
+
+WORDS = [f"w{i}" for i in range(8)]
+app = typer.Typer()
+app.command("probe")(probe_command)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("probe")
+    MiniBERT(ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=16, vocab_size=13,
+                         max_seq_length=16)).save(made / "model")
+    WordPieceTokenizer([*SPECIAL_TOKENS, *WORDS]).save(made / "model")
+    rng = np.random.default_rng(0)
+    for name, count in (("train", 60), ("test", 20)):
+        lines, columns = [], []
+        for _ in range(count):
+            for i, word in enumerate(rng.integers(0, 8, 6).tolist()):
+                lines.append("\t".join([str(i + 1), WORDS[word], "_", "AB"[word % 2], "_", "_", str(i),
+                                        "dep" if i else "root", "_", "_"]))
+                columns.append(f"{WORDS[word]} {'B-X' if word == 3 else 'O'}")
+            lines.append("")
+            columns.append("")
+        (made / f"{name}.conllu").write_text("\n".join(lines))
+        (made / f"{name}.txt").write_text("\n".join(columns))
+    return made
+
+
+def run(folder, task, *more, suffix="conllu"):
+    return CliRunner().invoke(app, [task, "--model", str(folder / "model"), "--train", str(folder / f"train.{suffix}"),
+                                    "--test", str(folder / f"test.{suffix}"), "--seeds", "2", "--threads", "1", *more])
+
+
+def test_a_table_with_the_baselines_and_a_verdict(folder):
+    result = run(folder, "pos", "--layers", "embeddings, hidden_0")
+    assert result.exit_code == 0, result.output
+    for part in ("majority", "word-type memory", "linear, hidden_0", "learned mix", "random init", "selectivity",
+                 "best layer by dev, linear:", "note: train: "):
+        assert part in result.output
+
+
+def test_json_holds_everything_and_a_second_run_is_remembered(folder):
+    data = json.loads(run(folder, "pos", "--json").stdout)
+    assert {"model", "train", "test", "seed", "task", "baselines", "rows", "verdict", "notes", "sets"} <= set(data)
+    import mini_bert.cli.probe as module
+    computed, module.probe = module.probe, None
+    try:
+        assert json.loads(run(folder, "pos", "--json").stdout) == data
+    finally:
+        module.probe = computed
+    assert json.loads(run(folder, "pos", "--json", "--fresh").stdout) == data
+    assert json.loads(run(folder, "pos", "--json", "--max-samples", "10").stdout)["sets"]["test"]["sentences"] == 10
+
+
+def test_trees_have_a_curve_over_ranks(folder):
+    result = run(folder, "dep", "--dev", str(folder / "test.conllu"), "--rank", "4")
+    assert result.exit_code == 0, result.output
+    for part in ("linear chain", "UUAS", "random init, embeddings", "by rank of the probe",
+                 "best layer by dev, rank 4"):
+        assert part in result.output
+    assert "set aside" not in result.output
+
+
+def test_named_entities_come_from_columns_too(folder):
+    result = run(folder, "ner", suffix="txt")
+    assert result.exit_code == 0, result.output
+    assert "entity F1" in result.output
+
+
+def test_bad_input_is_one_sentence(folder, tmp_path):
+    assert isinstance(run(folder, "pos", "--layers", "top").exception, InputError)
+    assert "pos, dep, deplabel, ner" in str(run(folder, "tense").exception)
+    assert "There is no file" in str(run(folder, "pos", suffix="none").exception)
+    assert "no named entities" in str(run(folder, "ner").exception)
+    (tmp_path / "x.conllu").write_text("1\ta\n")
+    broken = run(folder, "pos", "--dev", str(tmp_path / "x.conllu")).exception
+    assert isinstance(broken, DataError)
+    assert "x.conllu, line 1: there are 2 columns" in str(broken)
+
+
+def test_a_note_is_shown_as_it_is(folder, tmp_path):
+    text = (folder / "test.conllu").read_text().replace("\tw0\t", "\t\u200b\t")
+    (tmp_path / "x.conllu").write_text(text, "utf-8")
+    assert "were taken for [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output
+
+
+def test_the_help_shows_an_example():
+    assert "Example: mini-bert probe pos" in CliRunner().invoke(app, ["--help"]).output

@@ -1,0 +1,121 @@
+"""Words and their vectors: which pieces belong to a word, and that no word is lost."""
+
+import numpy as np
+import pytest
+
+from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
+from mini_bert.errors import DataError, InputError
+from mini_bert.evaluation.formats.conllu import Sentence
+from mini_bert.evaluation.probe_sets import probe_sets
+from mini_bert.evaluation.words import align_words, layer_names, word_vectors
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.training.workers import Workers
+
+TOKENIZER = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "b", "##c", "##d", "x", "-"])
+
+
+@pytest.fixture(scope="module")
+def model():
+    made = MiniBERT(ModelConfig(num_layers=2, num_heads=2, hidden_size=8, intermediate_size=16, vocab_size=11,
+                                max_seq_length=12), dtype=np.float64)
+    made.params.flat += 0.2 * np.random.default_rng(0).standard_normal(made.params.flat.size)
+    return made
+
+
+def ids_of(alignment, word):
+    start = alignment.start[word]
+    return alignment.windows[alignment.window[word]][start : start + alignment.pieces[word]]
+
+
+def test_each_word_has_the_pieces_of_itself():
+    words = ["acd", "b", "x-a", "é"]
+    found = align_words(TOKENIZER, [words, ["b"]], 12)
+    assert [ids_of(found, i) for i in range(5)] == [TOKENIZER.ids(word) for word in [*words, "b"]]
+    assert [len(TOKENIZER.ids(word)) for word in words] == [3, 1, 3, 1]
+    assert found.windows[0] == TOKENIZER.with_special([i for word in words for i in TOKENIZER.ids(word)])
+    assert found.offsets.tolist() == [0, 4, 5]
+    assert found.report.unknown_words == 1
+
+
+def test_words_without_pieces_or_with_too_many_are_counted():
+    found = align_words(TOKENIZER, [["\u200b", "a" + "c" * 20, "b"]], 12)
+    assert ids_of(found, 0) == [TOKENIZER.vocabulary.unk]
+    assert found.pieces.tolist() == [1, 10, 1]
+    assert (found.report.empty_words, found.report.cut_words, found.report.windowed_sentences) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_long_sentences_are_windowed_and_no_word_is_lost(seed):
+    rng = np.random.default_rng(seed)
+    words = rng.choice(["a", "ac", "bcd", "x-a", "acdcdcdcdcd"], 60).tolist()
+    found = align_words(TOKENIZER, [["a"], words, ["b"]], 12)
+    assert [ids_of(found, i) for i in range(62)] == [TOKENIZER.ids(word)[:10] for word in ["a", *words, "b"]]
+    assert max(map(len, found.windows)) <= 12
+    assert found.report.windowed_sentences == 1
+    assert (np.diff(found.window) >= 0).all()
+
+
+def test_a_windowed_word_has_context_on_both_sides():
+    found = align_words(TOKENIZER, [["a"] * 40], 12)
+    inner = slice(10, 30)
+    length = np.array([len(found.windows[i]) for i in found.window])
+    assert (np.minimum(found.start, length - 1 - found.start)[inner] >= 3).all()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_vectors_are_those_of_the_model(model, pooling):
+    sentences = [["acd", "b"], ["x-a", "b", "ac"], ["a"]]
+    alignment = align_words(TOKENIZER, sentences, 12)
+    found = word_vectors(model, TOKENIZER, alignment, pooling=pooling, team=Workers(2))
+    assert found.names == layer_names(model) == ["embeddings", "hidden_0", "hidden_1", "final_hidden"]
+    number = 0
+    for words in sentences:
+        pieces = [TOKENIZER.ids(word) for word in words]
+        _, cache = model.encode(np.array([TOKENIZER.with_special([i for ids in pieces for i in ids])]))
+        place = 1
+        for ids in pieces:
+            for name, layer in zip(found.names, found.layers, strict=True):
+                rows = cache[name][0, place : place + len(ids)]
+                expected = rows.mean(axis=0) if pooling == "mean" else rows[0]
+                np.testing.assert_allclose(layer[number], expected, rtol=1e-5, atol=1e-6)
+            place += len(ids)
+            number += 1
+
+
+def test_a_limit_keeps_words_drawn_by_the_seed(model):
+    alignment = align_words(TOKENIZER, [["a", "b", "x"], ["b", "ac"]], 12)
+    everything = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"])
+    some = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"], limit=3, seed=1)
+    assert len(some.words) == 3
+    assert some.names == ["hidden_1"]
+    np.testing.assert_allclose(some.layers[0], everything.layers[0][some.words], rtol=1e-5, atol=1e-6)
+    assert (word_vectors(model, TOKENIZER, alignment, limit=3, seed=1).words == some.words).all()
+
+
+def test_what_cannot_be_is_refused(model):
+    alignment = align_words(TOKENIZER, [["a"]], 12)
+    with pytest.raises(InputError, match="no layer 'hidden_7'; this model has embeddings, hidden_0"):
+        word_vectors(model, TOKENIZER, alignment, layers=["hidden_7"])
+    with pytest.raises(InputError, match="pooling must be mean or first"):
+        word_vectors(model, TOKENIZER, alignment, pooling="last")
+    with pytest.raises(InputError, match="12 pieces"):
+        word_vectors(model, WordPieceTokenizer([*TOKENIZER.vocabulary.pieces, "more"]), alignment)
+    with pytest.raises(InputError, match="no room"):
+        align_words(TOKENIZER, [["a"]], 3)
+
+
+def test_sets_are_disjoint_and_what_is_left_out_is_said(model):
+    train = [Sentence((word,) * 3) for word in ["a", "b", "x", "ac"] * 5]
+    sets = probe_sets(model, TOKENIZER, train, [Sentence(("a",))], seed=1)
+    assert [len(sets.sentences[split]) for split in ("train", "dev", "test")] == [18, 2, 1]
+    assert any("dev: 2 sentences of the training set" in note for note in sets.notes)
+    few = probe_sets(model, TOKENIZER, train, train, train, max_samples=5)
+    assert [len(few.sentences[split]) for split in ("train", "dev", "test")] == [5, 5, 5]
+    assert "train: 5 of 20 sentences were drawn" in few.notes
+    small = probe_sets(model, TOKENIZER, train, [Sentence(("a",))], max_bytes=4 * 8 * 4 * 30)
+    assert len(small.sentences["train"]) < 10
+    assert any("for the vectors of all layers to fit" in note for note in small.notes)
+    with pytest.raises(DataError, match="test set has no sentence"):
+        probe_sets(model, TOKENIZER, train, [])
+    with pytest.raises(DataError, match="training set has one sentence"):
+        probe_sets(model, TOKENIZER, train[:1], train)

@@ -232,14 +232,20 @@ def test_an_id_beyond_the_vocabulary_is_damage(corpus, tmp_path):
         Corpus(tmp_path / "copy").piece_counts()
 
 
+def _heed_interrupts() -> None:
+    """A shell's background jobs ignore SIGINT, and so would the children of tests that run in one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, tokenizer, make_text, number):
     tokenizer.save(tmp_path / "tokenizer")
     (tmp_path / "a.txt").write_text(make_text(3000))
-    command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 400, "--tokenizer",
+    command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 100, "--tokenizer",
                str(tmp_path / "tokenizer"), "--out", str(tmp_path / "new" / "made"), "--workers", "2",
                "--keep-duplicates"]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=_heed_interrupts)
     while not (tmp_path / "new").exists() and process.poll() is None:
         time.sleep(0.05)
     time.sleep(0.5)                                       # the workers are being started

@@ -20,7 +20,7 @@ from ..training.config import TrainingConfig, load_run_config
 RESULT = "fit.json"
 LARGEST_VOCABULARY = 8192     # of those that are made without a wish
 NEW_WORDS = 1000
-_EVALUATIONS = 20             # over the training
+_EVALUATIONS, _EVAL_SEQUENCES = 20, 128       # over the training: little, as the end measures all that was held out
 # settings that have an argument of their own
 _ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.steps": "budget",
               "model.vocab_size": "vocab_size"}
@@ -43,7 +43,8 @@ class Request:
     def settings(self, initial: MiniBERT | None, vocab_size: int) -> tuple[ModelConfig, TrainingConfig]:
         """The configs of the run."""
         model, training = load_run_config(self.config, [
-            f"training.evaluations={0 if self._sets('training.eval_every') else _EVALUATIONS}", *self.changes,
+            f"training.evaluations={0 if self._sets('training.eval_every') else _EVALUATIONS}",
+            f"training.eval_sequences={_EVAL_SEQUENCES}", *self.changes,
             f"training.seed={self.seed}", f"training.budget={self.budget}", f"model.vocab_size={vocab_size}"])
         if initial is not None:
             return initial.config, replace(training, init="normal", frequency_bias=False)

@@ -32,6 +32,7 @@ from ..training.workers import Workers, workers
 from .formats.lines import numbered_lines, wrong
 from .minimal_pairs import draw
 from .pseudo_likelihood import FloatArray, Progress, of_one_length, part_of, window
+from .ranking import ranks
 from .statistics import Interval, share
 
 STATIC = "static"
@@ -188,17 +189,9 @@ def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Seq
 
 # -------------------------------------------------------------------- measures
 
-def ranks(values: npt.ArrayLike) -> FloatArray:
-    """The rank of each value, from 1; equal ones share the mean of theirs."""
-    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    found: FloatArray = (last - (counts - 1) / 2)[place]
-    return found
-
-
 def spearman(a: npt.ArrayLike, b: npt.ArrayLike) -> Interval | None:
     """Spearman's correlation with its interval, after Bonett & Wright; None if all values of one side are equal."""
-    x, y = ranks(a), ranks(b)
+    x, y = ranks(np.asarray(a)), ranks(np.asarray(b))
     if x.shape != y.shape:
         raise InputError(f"{len(x)} values cannot be correlated with {len(y)}.")
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):

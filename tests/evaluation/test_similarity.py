@@ -7,6 +7,7 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
+from mini_bert.evaluation.ranking import ranks
 from mini_bert.evaluation.similarity import (
     STATIC,
     Analogies,
@@ -14,7 +15,6 @@ from mini_bert.evaluation.similarity import (
     analogy_answers,
     contextual_vectors,
     probe_semantic_knowledge,
-    ranks,
     read_words,
     spearman,
     static_vectors,
@@ -45,7 +45,7 @@ def model(tokenizer) -> MiniBERT:
 
 
 def test_ranks_and_spearman_with_ties():
-    assert ranks([10, 30, 20, 20]).tolist() == [1, 4, 2.5, 2.5]
+    assert ranks(np.array([10, 30, 20, 20])).tolist() == [1, 4, 2.5, 2.5]
     assert spearman([1, 2, 3, 4], [1, 3, 2, 4]).mean == pytest.approx(0.8)
     assert spearman([1, 2, 2, 3], [1, 2, 3, 4]).mean == pytest.approx(4.5 / np.sqrt(4.5 * 5))
     assert spearman([1, 2, 3], [9, 4, 1]).mean == -1

@@ -7,6 +7,7 @@ import pytest
 
 from mini_bert.errors import InputError
 from mini_bert.evaluation.formats.conllu import Sentence
+from mini_bert.evaluation.ranking import ranks, spearman
 from mini_bert.evaluation.structural_probe import (
     StructuralRecipe,
     distance_forward,
@@ -18,9 +19,7 @@ from mini_bert.evaluation.structural_probe import (
 from mini_bert.evaluation.trees import (
     by_sentence_length,
     linear_chain,
-    ranks,
     spanning_edges,
-    spearman,
     structural_scores,
     tree_distances,
 )
@@ -101,7 +100,7 @@ def test_punctuation_is_left_out():
 
 
 def test_ranks_and_their_correlation():
-    assert ranks(np.array([[3.0, 1.0, 3.0, 2.0]])).tolist() == [[2.5, 0, 2.5, 1]]
+    assert ranks(np.array([[3.0, 1.0, 3.0, 2.0]])).tolist() == [[3.5, 1, 3.5, 2]]
     a = np.array([1.0, 2, 3, 4, 5])
     assert spearman(a, a**3) == pytest.approx(1)
     assert spearman(a, -a) == pytest.approx(-1)

@@ -1,56 +1,82 @@
-"""The verbs, each from its own file."""
+"""The verbs, each from its own file, which is imported when the verb is called.
 
-from typing import Annotated
+A new verb needs its file and one line in VERBS.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from .. import __version__
-from .bench import app as bench_app
-from .bench import memory_command
-from .config import config_command
-from .data import app as data_app
-from .evaluate import evaluate_command
-from .experiments import find_lr_command, overfit_command
-from .finetune import finetune_command, predict_command
-from .fit import fit_command
-from .gradcheck import gradcheck_command
-from .lab import lab_command
-from .presets import presets_command
-from .pretrain import pretrain_command, resume_command
-from .probe import probe_command
-from .selftest import selftest_command
-from .tokenizer import app as tokenizer_app
-from .use import embed_command, fill_mask_command, score_command, similar_command
-from .zero_shot import agreement_command, blimp_command, facts_command, similarity_command
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  context_settings={"help_option_names": ["-h", "--help"]})
-app.command("selftest")(selftest_command)
-app.command("gradcheck")(gradcheck_command)
-app.command("config")(config_command)
-app.command("presets")(presets_command)
-app.command("fit")(fit_command)
-app.command("pretrain")(pretrain_command)
-app.command("resume")(resume_command)
-app.command("find-lr")(find_lr_command)
-app.command("overfit")(overfit_command)
-app.command("lab")(lab_command)
-app.command("evaluate")(evaluate_command)
-app.command("fill-mask")(fill_mask_command)
-app.command("embed")(embed_command)
-app.command("similar")(similar_command)
-app.command("score")(score_command)
-app.command("finetune")(finetune_command)
-app.command("predict")(predict_command)
-app.command("probe")(probe_command)
-app.command("blimp")(blimp_command)
-app.command("agreement")(agreement_command)
-app.command("facts")(facts_command)
-app.command("similarity")(similarity_command)
-app.command("memory")(memory_command)
-app.add_typer(bench_app, name="bench")
-app.add_typer(tokenizer_app, name="tokenizer")
-app.add_typer(data_app, name="data")
+# the name of a verb: its module here, and in it a command's function or, for verbs of verbs, a typer.Typer
+VERBS = {
+    "selftest": "selftest:selftest_command",
+    "gradcheck": "gradcheck:gradcheck_command",
+    "config": "config:config_command",
+    "presets": "presets:presets_command",
+    "fit": "fit:fit_command",
+    "pretrain": "pretrain:pretrain_command",
+    "resume": "pretrain:resume_command",
+    "find-lr": "experiments:find_lr_command",
+    "overfit": "experiments:overfit_command",
+    "lab": "lab:lab_command",
+    "evaluate": "evaluate:evaluate_command",
+    "fill-mask": "use:fill_mask_command",
+    "embed": "use:embed_command",
+    "similar": "use:similar_command",
+    "score": "use:score_command",
+    "finetune": "finetune:finetune_command",
+    "predict": "finetune:predict_command",
+    "probe": "probe:probe_command",
+    "blimp": "zero_shot:blimp_command",
+    "agreement": "zero_shot:agreement_command",
+    "facts": "zero_shot:facts_command",
+    "similarity": "zero_shot:similarity_command",
+    "memory": "bench:memory_command",
+    "bench": "bench:app",
+    "tokenizer": "tokenizer:app",
+    "data": "data:app",
+}
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class _Verbs(Mapping[str, Any]):
+    """Imports the file of a verb when it is asked for: filling a mask does not wait for the trainer's code."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, member = VERBS[name].partition(":")
+        verb = getattr(import_module(f".{module}", __package__), member)
+        if isinstance(verb, typer.Typer):
+            made: Any = get_group(verb)
+        else:
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
+            alone.command(name)(verb)
+            made = get_command(alone)
+        made.name = name
+        return made
+
+
+class _Group(TyperGroup):
+    """The program, whose verbs are not there before they are needed."""
+
+    def __init__(self, **attributes: Any):
+        super().__init__(**attributes)
+        self.commands = _Verbs()          # type: ignore[assignment]
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  context_settings=_HELP)
 
 
 def _show_version(wanted: bool) -> None:

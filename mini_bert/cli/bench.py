@@ -14,7 +14,7 @@ from ..training.workers import available_cores
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure speed.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
          "all": ["torch", "torch.compile", "transformers"]}
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a step.")]

@@ -19,7 +19,7 @@ from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
 from .tokenizer import Cased, Files, Strict, Where, load_tokenizer
 
-app = typer.Typer(no_args_is_help=True, help="Make a corpus, and look into it.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a corpus, and look into it.")
 
 
 @app.command("prepare")

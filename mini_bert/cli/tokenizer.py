@@ -18,7 +18,7 @@ from .lines import given_lines
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .progress import progress_bar
 
-app = typer.Typer(no_args_is_help=True, help="Learn a vocabulary, encode and decode.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Learn a vocabulary, encode and decode.")
 
 Files = Annotated[list[str], typer.Argument(
     metavar="FILES", help="Files, folders, patterns, .gz/.xz/.bz2, - for standard input, hub:NAME, or pydocs.")]

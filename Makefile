@@ -60,7 +60,7 @@ $(VENV)/.installed: $(VENV)/.python $(SOURCES)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,viz,explorer]"
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test

@@ -1,0 +1,26 @@
+"""Arrays to figures, by matplotlib (the extra `viz`): one look, PNG, SVG or PDF, and inline in notebooks.
+
+Nothing here knows a model: what is drawn is computed by `mini_bert.analysis` and `mini_bert.evaluation`.
+"""
+
+from .curves import (
+    plot_gradient_flow,
+    plot_probe_accuracy,
+    plot_spectrum,
+    plot_training_curves,
+    plot_weight_evolution,
+)
+from .look import Picture
+from .matrices import (
+    plot_attention_grid,
+    plot_confusion_matrix,
+    plot_layer_similarity,
+    plot_matrix,
+    visualize_attention_patterns,
+)
+from .surfaces import plot_embedding_projection, plot_loss_landscape, project
+
+__all__ = ["Picture", "plot_attention_grid", "plot_confusion_matrix", "plot_embedding_projection",
+           "plot_gradient_flow", "plot_layer_similarity", "plot_loss_landscape", "plot_matrix", "plot_probe_accuracy",
+           "plot_spectrum", "plot_training_curves", "plot_weight_evolution", "project",
+           "visualize_attention_patterns"]

@@ -1,0 +1,148 @@
+"""Figures show what they are given: labels, numbers and lines are read back from the figure itself."""
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="figures need the extra viz")
+
+from mini_bert import plots
+
+TOKENS = ["[CLS]", "the", "cat", "[SEP]"]
+
+
+def _texts(figure):
+    return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def _records(count=5):
+    return [{"step": i, "tokens": 100 * i, "loss": 9.0 - i, "smoothed_loss": 9.1 - i, "learning_rate": 1e-3,
+             "grad_norm": 1.0} for i in range(1, count)] + [{"step": count, "tokens": 100 * count, "eval_loss": 4.0}]
+
+
+def test_attention_shows_the_head_that_was_asked_for_with_its_tokens():
+    weights = np.zeros((2, 3, 4, 4))
+    weights[1, 2] = np.eye(4)
+    figure = plots.visualize_attention_patterns(weights, TOKENS, layer=1, head=2)
+    axes = figure.axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), np.eye(4))
+    assert [label.get_text() for label in axes.get_xticklabels()] == TOKENS
+    assert axes.get_title(loc="left") == "layer 1, head 2"
+
+
+def test_the_grid_has_one_matrix_for_each_head_of_each_layer():
+    weights = np.random.default_rng(0).random((2, 3, 4, 4))
+    figure = plots.plot_attention_grid(weights, TOKENS)
+    images = [axes.images[0].get_array() for axes in figure.axes if axes.get_title(loc="left")]
+    np.testing.assert_array_equal(np.reshape(images, (2, 3, 4, 4)), weights)
+
+
+def test_training_curves_have_both_losses_and_their_baselines():
+    figure = plots.plot_training_curves(_records(), {"unigram": 6.9})
+    loss = figure.axes[0]
+    lines = {line.get_label(): line.get_ydata() for line in loss.lines}
+    assert list(lines["training"]) == [8.1, 7.1, 6.1, 5.1]
+    assert list(lines["held out"]) == [4.0]
+    assert "unigram" in _texts(figure)
+
+
+def test_training_curves_stand_before_the_band_of_the_reference():
+    band = {"tokens": [0, 500], "mean": [9, 5], "low": [8.5, 4.5], "high": [9.5, 5.5]}
+    assert len(plots.plot_training_curves(_records(), reference=band).axes[0].collections) == 1
+
+
+def test_gradient_flow_takes_norms_or_arrays_in_their_order():
+    figure = plots.plot_gradient_flow({"layer_0": np.array([3.0, 4.0]), "layer_1": np.array([0.5])}, step=1000)
+    axes = figure.axes[0]
+    assert [bar.get_height() for bar in axes.patches] == [5.0, 0.5]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["layer_0", "layer_1"]
+    assert "1,000" in axes.get_title(loc="left")
+
+
+def test_gradients_that_vanish_wholly_are_drawn_too():
+    assert plots.plot_gradient_flow({"a": 0.0, "b": 1.0}).axes[0].get_yscale() == "linear"
+
+
+def test_a_confusion_matrix_shows_shares_of_the_true_label():
+    figure = plots.plot_confusion_matrix([[3, 1], [0, 0]], ["NOUN", "VERB"])
+    assert _texts(figure)[:4] == ["75%", "25%", "0%", "0%"]
+
+
+def test_layer_similarity_writes_its_numbers():
+    assert _texts(plots.plot_layer_similarity([[1.0, 0.25], [0.25, 1.0]], ["a", "b"]))[1] == "0.25"
+
+
+def test_probe_accuracy_has_a_line_a_model_and_a_level_a_baseline():
+    figure = plots.plot_probe_accuracy(["0", "1"], {"model": [0.8, 0.9], "random init": [0.6, 0.6]},
+                                       {"model": [0.01, 0.02]}, {"memory": 0.85})
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert "model" in labels
+    assert "random init" in labels
+    assert "memory" in _texts(figure)
+
+
+def test_a_landscape_of_two_directions_has_its_model_in_the_middle():
+    a = np.linspace(-1, 1, 5)
+    figure = plots.plot_loss_landscape(a, a[:, None] ** 2 + a[None] ** 2, a)
+    assert tuple(np.ravel(figure.axes[0].lines[0].get_xydata())) == (0, 0)
+
+
+def test_principal_components_find_the_plane_that_points_lie_in():
+    rng = np.random.default_rng(0)
+    plane = rng.standard_normal((40, 2)) * [5.0, 1.0]
+    turned = plane @ np.linalg.qr(rng.standard_normal((6, 6)))[0][:2]
+    places, said = plots.project(turned)
+    assert "100%" in said
+    distances = [np.linalg.norm(x[:, None] - x[None], axis=-1) for x in (plane, places)]
+    np.testing.assert_allclose(distances[0], distances[1], atol=1e-9)
+
+
+def test_a_projection_without_its_library_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install umap-learn"):
+        plots.project(np.eye(4), "umap")
+
+
+def test_points_have_names_and_groups():
+    figure = plots.plot_embedding_projection(np.eye(4), names=list("abcd"), groups=["x", "x", "y", "y"])
+    assert _texts(figure) == list("abcd")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["x", "y"]
+
+
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_figure_is_written_whole_and_the_same_each_time(tmp_path, kind, start):
+    figure = plots.plot_gradient_flow({"a": 1.0, "b": 2.0})
+    first = figure.save(tmp_path / f"one.{kind}").read_bytes()
+    again = plots.plot_gradient_flow({"a": 1.0, "b": 2.0}).save(tmp_path / f"two.{kind}").read_bytes()
+    assert first.startswith(start)
+    assert first == again
+    assert {path.name for path in tmp_path.iterdir()} == {f"one.{kind}", f"two.{kind}"}
+
+
+def test_a_notebook_is_given_a_picture():
+    assert plots.plot_matrix(np.eye(3), "W_Q_0")._repr_png_().startswith(b"\x89PNG")
+
+
+def test_nothing_global_is_changed():
+    import matplotlib as mpl
+    before = dict(mpl.rcParams)
+    plots.plot_spectrum({"W": [3.0, 1.0]})
+    assert dict(mpl.rcParams) == before
+    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+@pytest.mark.parametrize(("draw", "said"), [
+    (lambda: plots.visualize_attention_patterns(np.eye(3), TOKENS), "4 names"),
+    (lambda: plots.plot_attention_grid(np.eye(4), TOKENS), r"\(L, A, T, T\)"),
+    (lambda: plots.plot_training_curves([{"step": 1}]), "no loss"),
+    (lambda: plots.plot_gradient_flow({}), "no gradients"),
+    (lambda: plots.plot_loss_landscape([0, 1], [1, 2, 3]), "do not belong together"),
+    (lambda: plots.project(np.eye(3), "mds"), "pca, tsne, umap"),
+    (lambda: plots.plot_embedding_projection(np.eye(3), names=["a"]), "1 names"),
+    (lambda: plots.plot_matrix(np.eye(2), "x").save("x.gif"), ".png, .svg, .pdf"),
+    (lambda: plots.plot_matrix(np.eye(2), "x").save("/nowhere/at/all/x.png"), "no directory"),
+])
+def test_what_cannot_be_drawn_is_said_in_a_sentence(draw, said):
+    with pytest.raises(ValueError, match=said):
+        draw()

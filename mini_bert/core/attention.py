@@ -17,6 +17,7 @@ from .layers import Linear
 from .ops.attention import attention_backward, attention_forward
 from .params import Gradients, Parameters, ParamSpec
 from .selection import Selection
+from .watch import Watch, unwatched
 
 
 class SelfAttention:
@@ -45,28 +46,35 @@ class SelfAttention:
         return x.transpose(0, 2, 1, 3).reshape(B, T, A * d_k)                                # (B, T, H)
 
     def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                rng: np.random.Generator | None) -> tuple[Array, dict[str, Any]]:
+                rng: np.random.Generator | None, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
         B, T, H = select.B, select.T, x.shape[1]
+        x = watch("attention_input", x)
         q, query = self.query.forward(params, select.take(x))                    # (M, H)
         k, key = self.key.forward(params, x)                                     # (B*T, H)
         v, value = self.value.forward(params, x)
-        Q = self._split(select.to_grid(q))                                       # (B, A, m, d_k)
-        K, V = self._split(k.reshape(B, T, H)), self._split(v.reshape(B, T, H))  # (B, A, T, d_k)
-        context, attend = attention_forward(Q, K, V, key_mask, self.rate, rng)   # (B, A, m, d_k)
+        Q = watch("Q", self._split(select.to_grid(q)))                           # (B, A, m, d_k)
+        K = watch("K", self._split(k.reshape(B, T, H)))                          # (B, A, T, d_k)
+        V = watch("V", self._split(v.reshape(B, T, H)))
+        context, attend = attention_forward(Q, K, V, key_mask, self.rate, rng, watch)
+        context = watch("context", context)                                      # (B, A, m, d_k)
         joined = select.from_grid(self._join(context))                           # (M, H)
         y, output = self.output.forward(params, joined)
-        return y, {"Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
+        return watch("attention_output", y), {"Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
                    "attention_weights": attend.weights, "context": context, "_ops": (query, key, value, attend, output)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection,
+                 watch: Watch = unwatched) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
         query, key, value, attend, output = cache["_ops"]
         BT = select.B * select.T
+        dy = watch("attention_output", dy)
         djoined = self.output.backward(dy, output, grads)                        # y = joined W_O
-        dcontext = self._split(select.to_grid(djoined))                          # joined = from_grid(join(context))
-        dQ, dK, dV = attention_backward(dcontext, attend)
+        dcontext = watch("context", self._split(select.to_grid(djoined)))        # joined = from_grid(join(context))
+        dQ, dK, dV = attention_backward(dcontext, attend, watch)
+        dQ, dK, dV = watch("Q", dQ), watch("K", dK), watch("V", dV)
         dq = select.from_grid(self._join(dQ))                                    # Q = split(to_grid(q))
         dx = self.key.backward(self._join(dK).reshape(BT, -1), key, grads)       # k = x W_K
         dx += self.value.backward(self._join(dV).reshape(BT, -1), value, grads)  # v = x W_V
-        return select.take_backward(self.query.backward(dq, query, grads), dx)   # q = take(x) W_Q
+        dx = select.take_backward(self.query.backward(dq, query, grads), dx)     # q = take(x) W_Q
+        return watch("attention_input", dx)

@@ -21,6 +21,7 @@ from .layers import LayerNorm
 from .ops.dropout import dropout_backward, dropout_forward
 from .params import Gradients, Parameters, ParamSpec
 from .selection import Selection
+from .watch import Watch, unwatched
 
 # For a place such as "ffn", the generator of its dropout; None where dropout is off.
 DropoutSource = Callable[[str], np.random.Generator | None]
@@ -40,58 +41,70 @@ class TransformerLayer(ABC):
 
     @abstractmethod
     def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                dropout: DropoutSource) -> tuple[Array, dict[str, Any]]:
+                dropout: DropoutSource, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
 
     @abstractmethod
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection,
+                 watch: Watch = unwatched) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
 
 
 class PostLNLayer(TransformerLayer):
     def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                dropout: DropoutSource) -> tuple[Array, dict[str, Any]]:
-        attended, attention = self.attention.forward(params, x, select, key_mask, dropout("attention_weights"))
+                dropout: DropoutSource, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
+        attended, attention = self.attention.forward(params, x, select, key_mask, dropout("attention_weights"), watch)
         total, drop1 = dropout_forward(attended, self.rate, dropout("attention"))
         total += select.take(x)                                                  # (M, H)
-        middle, ln1 = self.ln1.forward(params, total)
-        fed, ffn = self.feedforward.forward(params, middle)
+        middle, ln1 = self.ln1.forward(params, watch("attention_residual", total))
+        middle = watch("middle", middle)
+        fed, ffn = self.feedforward.forward(params, middle, watch)
         total, drop2 = dropout_forward(fed, self.rate, dropout("ffn"))
         total += middle
-        y, ln2 = self.ln2.forward(params, total)
+        y, ln2 = self.ln2.forward(params, watch("ffn_residual", total))
+        y = watch("hidden", y)
         return y, {"x": x, **attention, "middle": middle, **ffn, "hidden": y,
                    "_parts": (attention, drop1, ln1, ffn, drop2, ln2)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection,
+                 watch: Watch = unwatched) -> Array:
         attention, drop1, ln1, ffn, drop2, ln2 = cache["_parts"]
-        dsum = self.ln2.backward(dy, ln2, grads)                                 # y = LN2(drop(fed) + middle)
-        dmiddle = self.feedforward.backward(dropout_backward(dsum, drop2), ffn, grads)
+        dy = watch("hidden", dy)
+        dsum = watch("ffn_residual", self.ln2.backward(dy, ln2, grads))          # y = LN2(drop(fed) + middle)
+        dmiddle = self.feedforward.backward(dropout_backward(dsum, drop2), ffn, grads, watch)
         dmiddle += dsum
+        dmiddle = watch("middle", dmiddle)
         dsum = self.ln1.backward(dmiddle, ln1, grads)                            # middle = LN1(drop(attended) + x)
-        dx = self.attention.backward(dropout_backward(dsum, drop1), attention, grads, select)
+        dsum = watch("attention_residual", dsum)
+        dx = self.attention.backward(dropout_backward(dsum, drop1), attention, grads, select, watch)
         return select.take_backward(dsum, dx)
 
 
 class PreLNLayer(TransformerLayer):
     def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                dropout: DropoutSource) -> tuple[Array, dict[str, Any]]:
+                dropout: DropoutSource, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         normed, ln1 = self.ln1.forward(params, x)                                # (B*T, H): all are keys
         attended, attention = self.attention.forward(params, normed, select, key_mask,
-                                                     dropout("attention_weights"))
+                                                     dropout("attention_weights"), watch)
         middle, drop1 = dropout_forward(attended, self.rate, dropout("attention"))
         middle += select.take(x)                                                 # (M, H)
+        middle = watch("middle", middle)
         normed, ln2 = self.ln2.forward(params, middle)
-        fed, ffn = self.feedforward.forward(params, normed)
+        fed, ffn = self.feedforward.forward(params, normed, watch)
         y, drop2 = dropout_forward(fed, self.rate, dropout("ffn"))
         y += middle
+        y = watch("hidden", y)
         return y, {"x": x, **attention, "middle": middle, **ffn, "hidden": y,
                    "_parts": (attention, drop1, ln1, ffn, drop2, ln2)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection,
+                 watch: Watch = unwatched) -> Array:
         attention, drop1, ln1, ffn, drop2, ln2 = cache["_parts"]
-        dnormed = self.feedforward.backward(dropout_backward(dy, drop2), ffn, grads)   # y = drop(fed) + middle
+        dy = watch("hidden", dy)
+        dnormed = self.feedforward.backward(dropout_backward(dy, drop2), ffn, grads, watch)   # y = drop(fed) + middle
         dmiddle = self.ln2.backward(dnormed, ln2, grads)                         # normed = LN2(middle)
         dmiddle += dy
-        dnormed = self.attention.backward(dropout_backward(dmiddle, drop1), attention, grads, select)
+        dmiddle = watch("middle", dmiddle)
+        dnormed = self.attention.backward(dropout_backward(dmiddle, drop1), attention, grads, select, watch)
         dx = self.ln1.backward(dnormed, ln1, grads)                              # normed = LN1(x)
         return select.take_backward(dmiddle, dx)                                 # middle = drop(attended) + take(x)

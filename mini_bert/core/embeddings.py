@@ -14,14 +14,15 @@ from .layers import LayerNorm
 from .ops.dropout import dropout_backward, dropout_forward
 from .ops.embedding import embedding_forward, summed_rows
 from .params import Gradients, Parameters, ParamSpec
+from .watch import Watch, unwatched
 
 
 class Positions(Protocol):
     """A way to tell the model where a token stands. `x` is (B, T, H) and is changed in place."""
 
     def layout(self) -> Iterator[ParamSpec]: ...
-    def forward(self, params: Parameters, x: Array) -> None: ...
-    def backward(self, dx: Array, grads: Gradients) -> None: ...
+    def forward(self, params: Parameters, x: Array, watch: Watch = unwatched) -> None: ...
+    def backward(self, dx: Array, grads: Gradients, watch: Watch = unwatched) -> None: ...
 
 
 class LearnedPositions:
@@ -33,12 +34,12 @@ class LearnedPositions:
     def layout(self) -> Iterator[ParamSpec]:
         yield self.spec
 
-    def forward(self, params: Parameters, x: Array) -> None:
-        x += params[self.spec.name][: x.shape[1]]
+    def forward(self, params: Parameters, x: Array, watch: Watch = unwatched) -> None:
+        x += watch("position_vectors", params[self.spec.name][: x.shape[1]])
 
-    def backward(self, dx: Array, grads: Gradients) -> None:
-        T = dx.shape[1]
-        grads.add_rows(self.spec.name, np.arange(T), dx.sum(axis=0))    # all sequences got the same vectors
+    def backward(self, dx: Array, grads: Gradients, watch: Watch = unwatched) -> None:
+        drows = watch("position_vectors", dx.sum(axis=0))               # all sequences got the same vectors
+        grads.add_rows(self.spec.name, np.arange(len(drows)), drows)
 
 
 class NoPositions:
@@ -50,10 +51,10 @@ class NoPositions:
     def layout(self) -> Iterator[ParamSpec]:
         return iter(())
 
-    def forward(self, params: Parameters, x: Array) -> None:
+    def forward(self, params: Parameters, x: Array, watch: Watch = unwatched) -> None:
         pass
 
-    def backward(self, dx: Array, grads: Gradients) -> None:
+    def backward(self, dx: Array, grads: Gradients, watch: Watch = unwatched) -> None:
         pass
 
 
@@ -75,28 +76,30 @@ class Embeddings:
             yield from self.ln.layout()
 
     def forward(self, params: Parameters, ids: IntArray, types: IntArray | None,
-                rng: np.random.Generator | None) -> tuple[Array, dict[str, Any]]:
+                rng: np.random.Generator | None, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         """ids (B, T), types (B, T), all zeros if None -> x (B*T, H)."""
         x, lookup = embedding_forward(params[self.tokens.name], ids.reshape(-1))         # (B*T, H)
-        self.positions.forward(params, x.reshape(*ids.shape, -1))
+        x = watch("token_vectors", x)
+        self.positions.forward(params, x.reshape(*ids.shape, -1), watch)
         type_lookup = ln = None
         if self.types is not None:
             flat_types = np.zeros(ids.size, np.intp) if types is None else types.reshape(-1)
             typed, type_lookup = embedding_forward(params[self.types.name], flat_types)
-            x += typed
+            x += watch("type_vectors", typed)
         if self.ln is not None:
-            x, ln = self.ln.forward(params, x)
+            x, ln = self.ln.forward(params, watch("embedding_sum", x))
         x, drop = dropout_forward(x, self.rate, rng)
+        x = watch("embeddings", x)
         return x, {"embeddings": x, "_ops": (ids.shape, lookup, type_lookup, ln, drop)}
 
-    def backward(self, dx: Array, cache: dict[str, Any], grads: Gradients) -> None:
+    def backward(self, dx: Array, cache: dict[str, Any], grads: Gradients, watch: Watch = unwatched) -> None:
         """dx (B*T, H). There is no input to send a gradient to: ids are not numbers."""
         shape, lookup, type_lookup, ln, drop = cache["_ops"]
-        dx = dropout_backward(dx, drop)
+        dx = dropout_backward(watch("embeddings", dx), drop)
         if self.ln is not None:
-            dx = self.ln.backward(dx, ln, grads)
+            dx = watch("embedding_sum", self.ln.backward(dx, ln, grads))
         # x = tokens + positions + types: each term gets the whole gradient
         if self.types is not None:
-            grads.add_rows(self.types.name, *summed_rows(dx, type_lookup[0]))
-        self.positions.backward(dx.reshape(*shape, -1), grads)
-        grads.add_rows(self.tokens.name, *summed_rows(dx, lookup[0]))
+            grads.add_rows(self.types.name, *summed_rows(watch("type_vectors", dx), type_lookup[0]))
+        self.positions.backward(dx.reshape(*shape, -1), grads, watch)
+        grads.add_rows(self.tokens.name, *summed_rows(watch("token_vectors", dx), lookup[0]))

@@ -7,6 +7,7 @@ from .arrays import Array
 from .config import ModelConfig
 from .layers import Linear
 from .params import Gradients, Parameters, ParamSpec
+from .watch import Watch, unwatched
 
 
 class Activation(NamedTuple):
@@ -28,16 +29,21 @@ class FeedForward:
         yield from self.expand.layout()
         yield from self.contract.layout()
 
-    def forward(self, params: Parameters, x: Array) -> tuple[Array, dict[str, Any]]:
+    def forward(self, params: Parameters, x: Array, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         """x (N, H) -> y (N, H)."""
-        hidden, expand = self.expand.forward(params, x)                          # (N, I)
+        hidden, expand = self.expand.forward(params, watch("ffn_input", x))      # (N, I)
+        hidden = watch("ffn_hidden", hidden)
         activated, activation = self.activation.forward(hidden, hidden)
+        activated = watch("ffn_activation", activated)
         y, contract = self.contract.forward(params, activated)                   # (N, H)
-        return y, {"ffn_activation": activated, "_ops": (expand, activation, contract)}
+        return watch("ffn_output", y), {"ffn_activation": activated, "_ops": (expand, activation, contract)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, watch: Watch = unwatched) -> Array:
         """dy (N, H) -> dx (N, H)."""
         expand, activation, contract = cache["_ops"]
+        dy = watch("ffn_output", dy)
         dactivated = self.contract.backward(dy, contract, grads)     # y = activated W2 + b2
+        dactivated = watch("ffn_activation", dactivated)
         dhidden = self.activation.backward(dactivated, activation, dactivated)   # activated = act(hidden)
-        return self.expand.backward(dhidden, expand, grads)          # hidden = x W1 + b1
+        dhidden = watch("ffn_hidden", dhidden)
+        return watch("ffn_input", self.expand.backward(dhidden, expand, grads))  # hidden = x W1 + b1

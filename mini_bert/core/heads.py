@@ -16,12 +16,13 @@ from .feedforward import Activation
 from .layers import LayerNorm, Linear
 from .ops.tanh import tanh_backward, tanh_forward
 from .params import Gradients, Parameters, ParamSpec, Tie
+from .watch import Watch, unwatched
 
 
 class Head(Protocol):
     def layout(self) -> Iterator[ParamSpec | Tie]: ...
-    def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]: ...
-    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array: ...
+    def forward(self, params: Parameters, h: Array, watch: Watch = unwatched) -> tuple[Array, Any]: ...
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients, watch: Watch = unwatched) -> Array: ...
 
 
 class Pooler(Protocol):
@@ -44,11 +45,11 @@ class PlainHead:
     def layout(self) -> Iterator[ParamSpec | Tie]:
         yield from self.decode.layout()
 
-    def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]:
+    def forward(self, params: Parameters, h: Array, watch: Watch = unwatched) -> tuple[Array, Any]:
         """h (M, H) -> logits (M, V)."""
         return self.decode.forward(params, h)
 
-    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients, watch: Watch = unwatched) -> Array:
         """dlogits (M, V) -> dh (M, H)."""
         return self.decode.backward(dlogits, cache, grads)
 
@@ -69,21 +70,22 @@ class BertHead:
         yield from (spec for spec in self.decode.layout() if spec.name != self.decode.W)
         yield Tie(self.decode.W, "token_embeddings", transposed=True)    # its gradient adds to theirs
 
-    def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]:
+    def forward(self, params: Parameters, h: Array, watch: Watch = unwatched) -> tuple[Array, Any]:
         """h (M, H) -> logits (M, V)."""
         hidden, transform = self.transform.forward(params, h)
+        hidden = watch("head_hidden", hidden)
         activated, activation = self.activation.forward(hidden, hidden)
-        normed, ln = self.ln.forward(params, activated)
-        logits, decode = self.decode.forward(params, normed)         # (M, V)
+        normed, ln = self.ln.forward(params, watch("head_activation", activated))
+        logits, decode = self.decode.forward(params, watch("head_normed", normed))   # (M, V)
         return logits, (transform, activation, ln, decode)
 
-    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients, watch: Watch = unwatched) -> Array:
         """dlogits (M, V) -> dh (M, H)."""
         transform, activation, ln, decode = cache
-        dnormed = self.decode.backward(dlogits, decode, grads)       # logits = normed E^T + b
-        dactivated = self.ln.backward(dnormed, ln, grads)
+        dnormed = watch("head_normed", self.decode.backward(dlogits, decode, grads))     # logits = normed E^T + b
+        dactivated = watch("head_activation", self.ln.backward(dnormed, ln, grads))
         dhidden = self.activation.backward(dactivated, activation, dactivated)
-        return self.transform.backward(dhidden, transform, grads)
+        return self.transform.backward(watch("head_hidden", dhidden), transform, grads)
 
 
 class NoHead:
@@ -95,10 +97,10 @@ class NoHead:
     def layout(self) -> Iterator[ParamSpec | Tie]:
         return iter(())
 
-    def forward(self, params: Parameters, h: Array) -> tuple[Array, Any]:
+    def forward(self, params: Parameters, h: Array, watch: Watch = unwatched) -> tuple[Array, Any]:
         raise InputError("This model has no MLM head, so it has no logits; use encode() for hidden states.")
 
-    def backward(self, dlogits: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dlogits: Array, cache: Any, grads: Gradients, watch: Watch = unwatched) -> Array:
         raise InputError("This model has no MLM head, so there is no gradient from logits.")
 
 

@@ -24,6 +24,7 @@ from .params import Gradients, Parameters
 from .recompute import Recomputed, recomputed
 from .selection import Selection
 from .storage import read_model, write_model
+from .watch import Watch, in_layer, unwatched
 
 DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
 
@@ -54,7 +55,8 @@ class MiniBERT:
 
     def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                token_types: IntArray | None = None, positions: BoolArray | None = None,
-               dropout_key: DropoutKey | None = None, recompute: bool = False) -> tuple[Array, Cache]:
+               dropout_key: DropoutKey | None = None, recompute: bool = False,
+               watch: Watch = unwatched) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With
@@ -62,12 +64,13 @@ class MiniBERT:
         last layer, and the result is (M, H) in reading order. In training mode a model with dropout
         needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements. With
         `recompute` the cache holds each layer's input alone, and the backward computes the rest again.
+        `watch` is shown every value, and may replace it: see core/watch.py.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
         B, T = ids.shape
         rng = self._dropout(dropout_key, "input")("embeddings")
-        x, embeddings = self.parts.embed.forward(self.params, ids, types, rng)
+        x, embeddings = self.parts.embed.forward(self.params, ids, types, rng, watch)
         everything, wanted = Selection(B, T), Selection(B, T, positions)
         cache = Cache(wanted, key_mask, embeddings)
         layers: Sequence[TransformerLayer | Recomputed] = self.parts.layers
@@ -75,52 +78,60 @@ class MiniBERT:
             layers = [Recomputed(layer) for layer in self.parts.layers]
         for i, layer in enumerate(layers):
             select = wanted if i == len(self.parts.layers) - 1 else everything
-            x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i))
+            x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i),
+                                          in_layer(watch, i))
             cache.layers.append(remembered)
         if self.parts.final_ln is not None:
             x, cache.final_ln = self.parts.final_ln.forward(self.params, x)
+            x = watch("final_hidden", x)
         cache.top["final_hidden"] = x
         self._require_finite(x, "hidden states")
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
-    def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False) -> None:
+    def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
+                        watch: Watch = unwatched) -> None:
         """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`.
 
         With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there.
         """
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.parts.final_ln is not None:
-            dx = self.parts.final_ln.backward(dx, cache.final_ln, grads)
+            dx = self.parts.final_ln.backward(watch("final_hidden", dx), cache.final_ln, grads)
         everything = Selection(cache.select.B, cache.select.T)
         for i in reversed(range(len(self.parts.layers))):
             select = cache.select if i == len(self.parts.layers) - 1 else everything
             remembered = cache.layers.pop() if forget else cache.layers[i]
-            dx = self.parts.layers[i].backward(dx, recomputed(remembered), grads, select)
-        self.parts.embed.backward(dx, cache.embeddings, grads)
+            dx = self.parts.layers[i].backward(dx, recomputed(remembered), grads, select, in_layer(watch, i))
+        self.parts.embed.backward(dx, cache.embeddings, grads, watch)
 
     # ---------------------------------------------------------------- word scores
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
-                dropout_key: DropoutKey | None = None, recompute: bool = False) -> tuple[Array, Cache]:
+                dropout_key: DropoutKey | None = None, recompute: bool = False,
+                watch: Watch = unwatched) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types,
-                                    positions=positions, dropout_key=dropout_key, recompute=recompute)
-        logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size))
+                                    positions=positions, dropout_key=dropout_key, recompute=recompute, watch=watch)
+        logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size), watch)
+        logits = watch("logits", logits)
         cache.top["logits"] = logits
         self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
-    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False) -> None:
+    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
+                 watch: Watch = unwatched) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
-        dhidden = self.parts.head.backward(flat, cache.head, grads)
+        flat = watch("logits", flat)
+        dhidden = self.parts.head.backward(flat, cache.head, grads, watch)
         if forget:
             cache.head, cache.top = None, {}
             del flat, dlogits                     # the largest arrays of all
-        self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget)
+        self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget,
+                             watch=watch)
 
     # ---------------------------------------------------------------- sequence summaries
 

@@ -11,6 +11,7 @@ from .arrays import Array, BoolArray
 from .block import DropoutSource, TransformerLayer
 from .params import Parameters
 from .selection import Selection
+from .watch import Watch, unwatched
 
 
 class Recomputed:
@@ -20,10 +21,13 @@ class Recomputed:
         self.layer = layer
 
     def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                dropout: DropoutSource) -> tuple[Array, dict[str, Any]]:
+                dropout: DropoutSource, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
-        y, _ = self.layer.forward(params, x, select, key_mask, dropout)
-        return y, {"x": x, "hidden": y, "_again": lambda: self.layer.forward(params, x, select, key_mask, dropout)[1]}
+        def run() -> tuple[Array, dict[str, Any]]:
+            return self.layer.forward(params, x, select, key_mask, dropout, watch)
+
+        y, _ = run()
+        return y, {"x": x, "hidden": y, "_again": lambda: run()[1]}
 
 
 def recomputed(cache: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays import Array, BoolArray
 from ..gradcheck import Check
+from ..watch import Watch, unwatched
 from .dropout import DropoutCache, dropout_backward, dropout_forward
 from .softmax import softmax_backward, softmax_forward
 
@@ -48,17 +49,20 @@ def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
 
 
 def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
-                      rng: np.random.Generator | None = None) -> tuple[Array, AttentionCache]:
+                      rng: np.random.Generator | None = None,
+                      watch: Watch = unwatched) -> tuple[Array, AttentionCache]:
     """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q."""
     B, A, Tq, d_k = Q.shape
-    scores = _scores(Q, K, key_mask)
+    scores = watch("scores", _scores(Q, K, key_mask))
     weights, _ = softmax_forward(scores, out=scores)
+    weights = watch("attention_weights", weights)
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
     return context, AttentionCache(Q, K, V, key_mask, weights, dropout)
 
 
-def attention_backward(dcontext: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
+def attention_backward(dcontext: Array, cache: AttentionCache,
+                       watch: Watch = unwatched) -> tuple[Array, Array, Array]:
     """dcontext (B, A, Tq, d_k) -> dQ, dK, dV."""
     Q, K, V, _, weights, dropout = cache
     (B, A, Tq, d_k), T = Q.shape, K.shape[2]
@@ -67,7 +71,8 @@ def attention_backward(dcontext: Array, cache: AttentionCache) -> tuple[Array, A
     dV = np.matmul(dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
     ddropped = dcontext @ V.transpose(0, 1, 3, 2)
     # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
-    dscores = softmax_backward(dropout_backward(ddropped, dropout), weights)
+    dweights = watch("attention_weights", dropout_backward(ddropped, dropout))
+    dscores = watch("scores", softmax_backward(dweights, weights))
     # scores = Q K^T / sqrt(d_k)
     dscores *= 1 / sqrt(d_k)
     dQ = np.matmul(dscores, K, out=_heads_last(B, A, Tq, d_k, Q))

@@ -1,4 +1,4 @@
-"""mini-bert evaluate: how well a model predicts masked tokens of a text."""
+"""mini-bert evaluate: how well a model predicts masked tokens of a text; or everything there is to measure."""
 
 import tempfile
 from pathlib import Path
@@ -16,22 +16,58 @@ from ..text.tokenizer import WordPieceTokenizer
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .use import Model
 
+_PAGE = Path("evaluation.html")
 
-def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", metavar="FILE",
-                                                             help="Text to evaluate on; may be repeated.")],
+
+def evaluate_command(data: Annotated[list[str] | None, typer.Option(
+                         "--data", "-d", metavar="FILE", help="Text to evaluate on; may be repeated. Default, with "
+                                                              "--quick or --tasks: pydocs.")] = None,
                      model: Model = "mini",
+                     quick: Annotated[bool, typer.Option("--quick", help="Everything, on samples: two or three "
+                                                                         "minutes.")] = False,
+                     tasks: Annotated[Path | None, typer.Option(
+                         "--tasks", metavar="DIR", help="A folder of tasks: treebanks, sst2/, squad/, blimp/, "
+                                                        "agreement/, lama/, wordsim/.")] = None,
+                     only: Annotated[str | None, typer.Option("--only", metavar="PART,...",
+                                                              help="These parts alone, such as pos,blimp.")] = None,
+                     report: Annotated[Path | None, typer.Option(
+                         "--report", metavar="FILE", help=f"The page to write. Default: {_PAGE}")] = None,
                      train: Annotated[Path | None, typer.Option(
                          metavar="DIR", help="The corpus of the training, for the baselines to count; else the "
                                              "text itself.")] = None,
-                     length: Annotated[int, typer.Option("--length", min=8, help="Tokens of a sequence.")] = 64,
+                     length: Annotated[int | None, typer.Option("--length", min=8, help="Tokens of a sequence. "
+                                                                "Default: 64.")] = None,
+                     max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="No sample greater "
+                                                                     "than this.")] = None,
                      threads: Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")] = 0,
+                     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")] = False,
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Mask 15 % of a text, the same for every model, and measure how well a model predicts it.
+    """Evaluate a model: masked tokens of a text, or, with --quick, --tasks or --only, everything.
 
-    Loss, perplexity and accuracy, each masked token counting the same; by position and by frequency; with baselines.
+    With --data alone: mask 15 % of a text, the same for every model, and measure loss, perplexity and accuracy, each
+    masked token counting the same; by position and by frequency; with baselines. Nothing is written.
+
+    Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each beside its
+    baselines; a table, and a page with plots. Without --quick at full size, which takes hours. Parts are remembered:
+    a second run is instant, and one that was interrupted goes on.
 
     Example: mini-bert evaluate --model mini --data wiki.dev.txt --data books.dev.txt --train corpus.mb
+
+    Example: mini-bert evaluate --quick --tasks eval/ --data wiki.dev.txt
+
+    Example: mini-bert evaluate --tasks eval/ --only pos,blimp --report grammar.html
     """
+    if not data or quick or tasks is not None or only is not None or report is not None:
+        from .evaluate_all import Asked, evaluate_everything
+
+        evaluate_everything(Asked(model, data or ["pydocs"], tasks, train, only, quick, max_samples, length, threads,
+                                  seed, fresh, report or _PAGE), Output(as_json, quiet))
+    else:
+        _masked(data, model, train, length or 64, threads, seed, Output(as_json, quiet))
+
+
+def _masked(data: list[str], model: str, train: Path | None, length: int, threads: int, seed: int,
+            output: Output) -> None:
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
     if length > network.config.max_seq_length:
@@ -57,7 +93,7 @@ def evaluate_command(data: Annotated[list[str], typer.Option("--data", "-d", met
     by_frequency = table("frequency", "loss", "tokens", right=("loss", "tokens"))
     for band, loss, count in found.by_frequency:
         by_frequency.add_row(band, f"{loss:.3f}", f"{count:,}")
-    Output(as_json, quiet).result(
+    output.result(
         {"model": model, "data": data, "seed": seed, "length": length, **found.to_dict(),
          "baselines_from": str(train) if train is not None else "data"},
         figures, "", by_position, "", by_frequency)

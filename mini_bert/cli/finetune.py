@@ -14,7 +14,7 @@ from ..core.model import MiniBERT
 from ..core.task_model import TaskModel
 from ..errors import ConfigError
 from ..evaluation.finetuning.answers import answer_lines
-from ..evaluation.finetuning.run import run_task
+from ..evaluation.finetuning.run import run_task, usual_learning_rate
 from ..evaluation.finetuning.storage import load_task, save_task
 from ..evaluation.finetuning.tasks import TASKS
 from ..evaluation.forgetting import masked_before_and_after
@@ -32,7 +32,6 @@ from .progress import progress_bar
 from .use import Model
 
 Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
-_SMALL = 10_000_000           # parameters; smaller models take a higher learning rate
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="The data to learn from.")],
@@ -61,7 +60,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Fine-tune a model for a task, and measure it beside its baselines.
 
-    Data: classification and pair, GLUE's TSV; ner, CoNLL or CoNLL-U; qa, SQuAD's JSON.
+    Data: classification and pair, GLUE's TSV; ner, CoNLL or CoNLL-U; qa, SQuAD's JSON; or hub:NAME:CONFIG:SPLIT.
 
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
     """
@@ -69,7 +68,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
         raise ConfigError(f"There is no task {task!r}; choose one of {', '.join(TASKS)}.")
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
-    rate = learning_rate or (7e-4 if network.get_parameter_count() < _SMALL else 5e-5)
+    rate = learning_rate or usual_learning_rate(network)
     config = _config({"epochs": epochs, "learning_rate": rate, "batch_size": batch_size, "threads": threads},
                      settings or [])
     output = Output(as_json, quiet)

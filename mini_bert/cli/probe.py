@@ -7,8 +7,9 @@ import typer
 from rich.markup import escape
 
 from ..errors import InputError
-from ..evaluation.formats.conll import read_conll
 from ..evaluation.formats.conllu import Sentence, read_conllu
+from ..evaluation.formats.named import reader_of
+from ..evaluation.formats.reading import labelled_words
 from ..evaluation.probes import MIX, TASKS, ProbeData, ProbeOptions, probe
 from ..evaluation.remembered import remembered
 from ..evaluation.statistics import Interval
@@ -24,10 +25,10 @@ _FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "dept
 
 def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|ner", help="Parts of speech, trees, "
                                                       "relations to heads, or named entities.")],
-                  train: Annotated[Path, typer.Option(metavar="FILE", help="To train on: CoNLL-U, or for ner CoNLL "
-                                                      "columns too.")],
-                  test: Annotated[Path, typer.Option(metavar="FILE", help="To measure on.")],
-                  dev: Annotated[Path | None, typer.Option(metavar="FILE", help="To stop and to choose the layer by; "
+                  train: Annotated[str, typer.Option(metavar="FILE", help="To train on: CoNLL-U, or for ner CoNLL "
+                                                     "columns or hub:NAME\\[:CONFIG]\\[:SPLIT] too.")],
+                  test: Annotated[str, typer.Option(metavar="FILE", help="To measure on.")],
+                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="To stop and to choose the layer by; "
                                                            "else a tenth of --train.")] = None,
                   model: Model = "mini",
                   layers: Annotated[str | None, typer.Option(metavar="NAME,...", help="Of embeddings, hidden_0 ... and "
@@ -35,6 +36,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                   mlp: Annotated[bool, typer.Option("--mlp", help="A probe with a hidden layer too.")] = False,
                   seeds: Annotated[int, typer.Option(min=1, help="Runs of each probe.")] = 3,
                   rank: Annotated[int, typer.Option(min=1, help="Of the structural probe, for dep.")] = 64,
+                  pooling: Annotated[str, typer.Option(help="A word's vector from its pieces: ends (the first "
+                                                       "and the last, side by side), mean, first or last.")] = "ends",
                   max_samples: Annotated[int | None, typer.Option(min=2, help="Sentences of each file, drawn by the "
                                                                   "seed.")] = None,
                   threads: Annotated[int, typer.Option(min=0, help="0 for all cores.")] = 0,
@@ -49,7 +52,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     if task not in TASKS:
         raise InputError(f"There is no task {task!r} to probe; there are {', '.join(TASKS)}.")
     options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
-                           mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank)
+                           mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
+                           pooling=pooling)
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     with progress_bar(quiet=quiet or as_json) as bar:
         bars: dict[str, Any] = {}
@@ -64,9 +68,9 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
             return probe(network, tokenizer, task, data, options, progress)
 
         asked = {"task": task, "layers": options.layers, "mlp": mlp, "seeds": seeds, "seed": seed, "rank": rank,
-                 "max_samples": max_samples, "dev": dev is not None}
+                 "max_samples": max_samples, "pooling": pooling, "dev": dev is not None}
         for file in (train, test, *([dev] if dev is not None else [])):
-            if not file.is_file():
+            if not Path(file).is_file() and (task != "ner" or reader_of(file) is None):
                 raise InputError(f"There is no file {file}.")
         found = remembered(f"probe-{task}", asked, [model, train, test, *([dev] if dev is not None else [])], compute,
                            fresh=fresh)
@@ -75,13 +79,13 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                        for split, figures in found["sets"].items())
     notes = [escape(f"note: {note}") for note in found["notes"]]
     Output(as_json, quiet).result(
-        {"model": model, "train": str(train), "test": str(test), "dev": None if dev is None else str(dev),
+        {"model": model, "train": train, "test": test, "dev": dev,
          "seed": seed, **found}, *shown, "", counts, *notes)
 
 
-def _read(path: Path, task: str) -> list[Sentence]:
-    """CoNLL-U; for named entities CoNLL columns unless the name ends in .conllu."""
-    return read_conll(path) if task == "ner" and path.suffix != ".conllu" else read_conllu(path)
+def _read(path: str, task: str) -> list[Sentence]:
+    """CoNLL-U; for named entities also CoNLL columns and names such as hub:NAME."""
+    return labelled_words(path) if task == "ner" else read_conllu(path)
 
 
 def _shown(figures: dict[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:

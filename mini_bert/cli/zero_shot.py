@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..evaluation.agreement import agreement, agreement_files, read_agreement
 from ..evaluation.facts import probe_factual_knowledge
 from ..evaluation.formats.minimal_pairs import data_files, read_minimal_pairs
-from ..evaluation.minimal_pairs import NgramCounts, minimal_pairs
+from ..evaluation.minimal_pairs import minimal_pairs
+from ..evaluation.ngrams import NgramCounts
 from ..evaluation.pseudo_likelihood import Progress
 from ..evaluation.remembered import remembered
 from ..evaluation.similarity import CONTEXTS, STATIC, probe_semantic_knowledge

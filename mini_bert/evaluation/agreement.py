@@ -26,8 +26,10 @@ from ..inference.inputs import require_vocabulary
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import workers
 from .formats.lines import numbered_lines, wrong
-from .minimal_pairs import NgramCounts, draw, won
+from .minimal_pairs import won
+from .ngrams import NgramCounts
 from .pseudo_likelihood import FloatArray, Progress, read_sequences, single_piece, window
+from .samples import sampled
 from .statistics import Interval, share
 
 _END = "<eos>"
@@ -127,7 +129,7 @@ def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[Ag
     with counts, the form that its neighbours make likelier (`bigram`); the number of most verbs (`majority`).
     """
     require_vocabulary(model, tokenizer)
-    chosen = [items[i] for i in draw(range(len(items)), max_samples, seed, "agreement")]
+    chosen = sampled(items, max_samples, seed, "agreement")
     forms = [(single_piece(tokenizer, item.right), single_piece(tokenizer, item.other)) for item in chosen]
     kept = [number for number, pair in enumerate(forms) if None not in pair and pair[0] != pair[1]]
     if not kept:

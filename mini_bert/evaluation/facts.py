@@ -28,8 +28,8 @@ from ..text.vocabulary import SPECIAL_TOKENS
 from ..training.workers import Workers, workers
 from .formats.lines import json_lines, text_field, wrong
 from .formats.minimal_pairs import data_files
-from .minimal_pairs import draw
 from .pseudo_likelihood import Progress, read_sequences, single_piece, window
+from .samples import sampled
 from .statistics import Interval, over_seeds, share
 
 _MASK = SPECIAL_TOKENS[4]
@@ -132,9 +132,7 @@ def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, name
     require_vocabulary(model, tokenizer)
     chosen: dict[str, list[Fact]] = {}
     for path in data_files(names):
-        facts = read_facts(path)
-        chosen.setdefault(path.stem, []).extend(
-            facts[i] for i in draw(range(len(facts)), max_samples, seed, "facts", path.stem))
+        chosen.setdefault(path.stem, []).extend(sampled(read_facts(path), max_samples, seed, "facts", path.stem))
     asked = {relation: [fact for fact in facts if single_piece(tokenizer, fact.object) is not None]
              for relation, facts in chosen.items()}
     texts = [text for facts in asked.values() for fact in facts for text in _texts(fact)]

@@ -18,8 +18,8 @@ from ..text.batches import Batches, MLMBatch
 from ..text.corpus import Corpus
 from ..training.batch_gradients import micro_batches
 from ..training.workers import Workers, workers
+from .ngrams import NgramCounts
 
-_SHARE_OF_BIGRAMS = 0.7       # of a mixture with single tokens; near its best on the data it was made for
 FREQUENCY_BANDS = (100, 1000, 10_000)         # the most frequent tokens up to these ranks, and the rest
 
 
@@ -84,39 +84,21 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> 
         np.concatenate([loss for loss, _ in results]), np.concatenate([right for _, right in results]))
 
 
-class Frequencies:
-    """Counts of tokens and of pairs of neighbours in a corpus' text for training, as probabilities never zero.
+class Frequencies(NgramCounts):
+    """The counts of a corpus' text for training, as guesses of masked tokens.
 
     With `leave_out` the text to predict is the text that was counted: each token's own occurrence is taken off.
     """
 
     def __init__(self, corpus: Corpus, vocab_size: int, *, leave_out: bool = False):
-        self.vocab_size, self.own = vocab_size, int(leave_out)
-        counts = np.zeros(vocab_size)
-        pairs: dict[int, int] = {}
-        for tokens in corpus.stretches("train"):
-            counts += np.bincount(tokens, minlength=vocab_size)
-            codes, times = np.unique(tokens[:-1] * vocab_size + tokens[1:], return_counts=True)
-            for code, n in zip(codes.tolist(), times.tolist(), strict=True):
-                pairs[code] = pairs.get(code, 0) + n
-        self.counts, self._pairs = counts, pairs
-
-    def _single(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """The probability of each token by frequency; one is added to every count, so that none is zero."""
-        found: npt.NDArray[np.float64] = (np.maximum(self.counts[tokens] - self.own, 0) + 1) \
-            / (self.counts.sum() - self.own + self.vocab_size)
-        return found
+        super().__init__(corpus.stretches("train"), vocab_size, leave_out=leave_out)
 
     def unigram_loss(self, p: Predictions) -> float:
-        return float(-np.log(self._single(p.token)).mean())
+        return float(-np.log(self.single(p.token)).mean())
 
     def bigram_loss(self, p: Predictions) -> float:
-        """From the true token before, mixed with single tokens."""
-        times = np.array([self._pairs.get(code, 0) for code in (p.before * self.vocab_size + p.token).tolist()])
-        times, seen = np.maximum(times - self.own, 0), np.maximum(self.counts[p.before] - self.own, 0)
-        share = np.where(seen > 0, _SHARE_OF_BIGRAMS, 0)      # behind [CLS] and the like there is only frequency
-        mixed = share * times / np.maximum(seen, 1) + (1 - share) * self._single(p.token)
-        return float(-np.log(mixed).mean())
+        """From the true token before, mixed with single tokens; behind [CLS] and the like there is only frequency."""
+        return float(-np.log(self.after(p.before, p.token)).mean())
 
 
 def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", length: int = 64, seed: int = 0,

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..core.model import MiniBERT
 from ..errors import DataError
 from ..inference.inputs import require_vocabulary
@@ -12,6 +10,7 @@ from ..randomness import generator
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import Workers
 from .formats.conllu import Sentence
+from .samples import sampled
 from .words import Alignment, WordVectors, align_words, layer_names, word_vectors
 
 SPLITS = ("train", "dev", "test")
@@ -29,7 +28,7 @@ class ProbeSets:
     notes: list[str]
 
     def vectors(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, layers: Sequence[str] | None = None,
-                pooling: str = "mean", team: Workers | None = None,
+                pooling: str = "ends", team: Workers | None = None,
                 progress: Callable[[int], None] | None = None) -> dict[str, WordVectors]:
         """Of all words of each split. `progress` gets the number of windows done in all."""
         made, before = {}, 0
@@ -66,7 +65,7 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
             raise DataError(f"The {split} set has no sentence.")
         if max_samples is not None and max_samples < len(sentences):
             notes.append(f"{split}: {max_samples:,} of {len(sentences):,} sentences were drawn")
-            sets[split] = _drawn(sentences, max_samples, seed, split)
+            sets[split] = sampled(sentences, max_samples, seed, "probe sample", split)
     if dev is None:
         count = max(1, round(DEV_SHARE * len(sets["train"])))
         if len(sets["train"]) < 2:
@@ -81,7 +80,7 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
         share = max(1, int(len(sets["train"]) * room / words["train"]))
         notes.append(f"train: {share:,} of {len(sets['train']):,} sentences were drawn, for the vectors of all "
                      f"layers to fit into {max_bytes / 1e9:.1f} GB")
-        sets["train"] = _drawn(sets["train"], share, seed, "memory")
+        sets["train"] = sampled(sets["train"], share, seed, "probe sample", "memory")
     alignments = {split: align_words(tokenizer, [sentence.words for sentence in sets[split]],
                                      model.config.max_seq_length) for split in SPLITS}
     if alignments["train"].report.words < _FEW_WORDS:
@@ -94,8 +93,3 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
             if number:
                 notes.append(f"{split}: {number:,} {what}")
     return ProbeSets({split: sets[split] for split in SPLITS}, alignments, notes)
-
-
-def _drawn(sentences: list[Sentence], count: int, seed: int, purpose: str) -> list[Sentence]:
-    chosen = generator(seed, "probe sample", purpose).permutation(len(sentences))[:count]
-    return [sentences[i] for i in np.sort(chosen).tolist()]

@@ -61,7 +61,7 @@ class ProbeOptions:
     seeds: int = 3
     seed: int = 0
     max_samples: int | None = None
-    pooling: str = "mean"
+    pooling: str = "ends"                         # of a word's pieces: words.POOLINGS
     threads: int = 0
     recipe: Recipe = field(default_factory=Recipe)
     rank: int = 64                                # of the structural probe

@@ -26,7 +26,8 @@ def remembered(what: str, options: Mapping[str, Any], files: Iterable[str | Path
                compute: Callable[[], dict[str, Any]], *, fresh: bool = False) -> dict[str, Any]:
     """The result of `compute`, or what it gave before for the same options, files and code; `fresh` computes anyway.
 
-    Results must be what JSON can hold. Of a directory, such as a model's, its model and tokenizer files count.
+    Results must be what JSON can hold. Of a directory, such as a model's, its model and tokenizer files count; of what
+    is no file, such as hub:NAME, the name.
     """
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
@@ -58,7 +59,9 @@ def _digest(path: Path) -> str:
         parts = [f"{name}:{_digest(path / name)}" for name in _OF_A_MODEL if (path / name).is_file()]
         return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
     digest = blake2b(digest_size=16)
-    if path.is_file():
+    if not path.is_file():
+        digest.update(f"no file: {path}".encode())
+    else:
         with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)

@@ -30,9 +30,9 @@ from ..text.sources import ReadingReport, find_sources, paragraphs
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import Workers, workers
 from .formats.lines import numbered_lines, wrong
-from .minimal_pairs import draw
 from .pseudo_likelihood import FloatArray, Progress, of_one_length, part_of, window
 from .ranking import ranks
+from .samples import sampled
 from .statistics import Interval, share
 
 STATIC = "static"
@@ -139,8 +139,8 @@ def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Seq
         own = number.get(tuple(ids[begin:stop].tolist()))
         if own is not None:
             found[own].append((begin, stop))
-    kept = [(word, *places[i]) for word, places in enumerate(found)
-            for i in draw(range(len(places)), most, seed, "contexts", repr(words[word]))]
+    kept = [(word, *place) for word, places in enumerate(found)
+            for place in sampled(places, most, seed, "contexts", repr(words[word]))]
     sequences, places = [], []
     for _, begin, stop in kept:
         sentence = int(np.searchsorted(ends, begin, side="right"))
@@ -315,7 +315,7 @@ def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, nam
     analogies: list[AnalogyScore] = []
     for data in files:
         groups: Sequence[tuple[str, ...]] = data.pairs if isinstance(data, Similarity) else data.questions
-        chosen = draw(range(len(groups)), max_samples, seed, "words", data.name)
+        chosen = sampled(range(len(groups)), max_samples, seed, "words", data.name)
         asked = np.array([[number.get(pieces[word], -1) for word in groups[i]] for i in chosen])
         for layer in made[0]:
             covered = (asked >= 0).all(axis=1) & (np.ones(len(asked), bool) if layer == STATIC

@@ -5,6 +5,9 @@ from math import sqrt
 from statistics import mean, stdev
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import InputError
 
 # quantiles 0.975 of Student's t by degrees of freedom; beyond, the normal's
@@ -51,3 +54,19 @@ def share(successes: float, count: int) -> Interval:
     centre = (p + z2 / (2 * count)) / (1 + z2 / count)
     margin = _NORMAL * sqrt(p * (1 - p) / count + z2 / (4 * count**2)) / (1 + z2 / count)
     return Interval(p, centre - margin, centre + margin, count)
+
+
+def of_groups(values: npt.ArrayLike, groups: npt.ArrayLike) -> Interval:
+    """The mean of all values, each counting the same, where those of one group, such as a sequence, may be alike.
+
+    The variance is that of the groups' sums around what the mean would give them; one group has no interval.
+    """
+    given, of = np.asarray(values, np.float64), np.unique(np.asarray(groups), return_inverse=True)[1]
+    if not len(given) or given.shape != of.shape:
+        raise InputError(f"{given.shape} values in {of.shape} groups have no mean.")
+    middle = float(given.mean())
+    apart = np.bincount(of, given - middle)
+    if len(apart) == 1:
+        return Interval(middle, middle, middle, 1)
+    margin = _NORMAL * sqrt(len(apart) / (len(apart) - 1) * float(apart @ apart)) / len(given)
+    return Interval(middle, middle - margin, middle + margin, len(given))

@@ -24,7 +24,6 @@ Vectors = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 _TOKENS_AT_A_TIME = 4096                  # of a forward pass: its activations are a few tens of MB
 _SPECIAL = 2                              # [CLS] and [SEP]
-POOLINGS = ("mean", "first")
 EMBEDDINGS = "embeddings"                 # the layer of words and places, before any attention
 
 
@@ -167,18 +166,19 @@ def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
 def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, *, pooling: str = "mean",
                  layers: Sequence[str] | None = None, limit: int | None = None, seed: int = 0,
                  team: Workers | None = None, progress: Callable[[int], None] | None = None) -> WordVectors:
-    """The mean, or the first, of each word's pieces at the named layers, all of them by default.
+    """A vector for each word at the named layers, all of them by default, from its pieces by one of POOLINGS.
 
     With `limit` at most so many words, drawn by the seed, have a vector. `progress` gets the number of windows done.
     """
     require_vocabulary(model, tokenizer)
     if pooling not in POOLINGS:
-        raise InputError(f"pooling must be {' or '.join(POOLINGS)}, not {pooling!r}.")
+        raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}.")
     names = chosen_layers(model, layers)
     words = np.arange(len(alignment.pieces))
     if limit is not None and limit < len(words):
         words = np.sort(generator(seed, "words", len(words)).choice(words, limit, replace=False))
-    made = [np.empty((len(words), model.config.hidden_size), np.float32) for _ in names]
+    width = model.config.hidden_size * POOLINGS[pooling].vectors
+    made = [np.empty((len(words), width), np.float32) for _ in names]
     rows = words[np.argsort(alignment.window[words], kind="stable")]          # by window
     where = np.searchsorted(words, rows)                                      # the row of the result
     bounds = np.searchsorted(alignment.window[rows], np.arange(len(alignment.windows) + 1))
@@ -191,9 +191,9 @@ def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alig
         here = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])
         lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
         start = lines * ids.shape[1] + alignment.start[rows[here]]
-        count = alignment.pieces[rows[here]] if pooling == "mean" else np.ones(len(here), np.int64)
+        count = alignment.pieces[rows[here]]
         for name, out in zip(names, made, strict=True):
-            out[where[here]] = _pooled(cache[name].reshape(ids.size, -1), start, count)
+            out[where[here]] = POOLINGS[pooling].of(cache[name].reshape(ids.size, -1), start, count)
         with lock:
             done += len(numbers)
             if progress is not None:
@@ -207,7 +207,7 @@ def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alig
     return WordVectors(names, made, words)
 
 
-def _pooled(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:
+def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:
     """The mean of rows[start : start + count] for each word; most words have one piece."""
     total: npt.NDArray[Any] = rows[start]
     for k in range(1, int(count.max(initial=1))):
@@ -216,6 +216,21 @@ def _pooled(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any
     several = np.flatnonzero(count > 1)
     total[several] /= count[several, None]
     return total
+
+
+class Pooling(NamedTuple):
+    """How the rows of a word's pieces become its vector, and how many times as wide as a row that is."""
+
+    of: Callable[[npt.NDArray[Any], Ints, Ints], npt.NDArray[Any]]
+    vectors: int
+
+
+POOLINGS = {
+    "mean": Pooling(_mean, 1),
+    "first": Pooling(lambda rows, start, count: rows[start], 1),
+    "last": Pooling(lambda rows, start, count: rows[start + count - 1], 1),
+    # both ends side by side (Toshniwal et al. 2020): an ending such as ##ing is not blurred by what it is joined to
+    "ends": Pooling(lambda rows, start, count: np.concatenate([rows[start], rows[start + count - 1]], axis=1), 2)}
 
 
 def _batches(windows: list[list[int]], bounds: Ints) -> list[list[int]]:

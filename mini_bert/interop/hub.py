@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..errors import CorpusError
+from ..evaluation.formats.named import TaskReader, register_reader
 from ..text.sources import ReadingReport, register_source
 
 PREFIX = "hub:"
@@ -41,18 +42,7 @@ class HubSource:
 
     def __init__(self, name: str):
         self.name = name
-        parts = parse_hub_name(name)
-        try:
-            # by its name: the library is no dependency, and must not be loaded before it is wanted
-            library: Any = import_module("datasets")
-            _ = library.load_dataset      # a folder of that name can be imported too
-        except (ImportError, AttributeError):
-            raise CorpusError(f'{name} needs the library datasets: pip install "mini-bert[hub]".') from None
-        try:
-            self._examples = _opened(library, parts)
-            columns = _columns(self._examples)
-        except Exception as error:        # whatever the library, the network or the files may raise
-            raise CorpusError(f"{name} cannot be opened: {_sentence(error)}.") from None
+        self._examples, columns = opened(name)
         self._column = _text_column(columns, name)
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
@@ -63,15 +53,30 @@ class HubSource:
             except StopIteration:
                 return
             except Exception as error:
-                raise CorpusError(f"{self.name} cannot be read: {_sentence(error)}.") from None
+                raise CorpusError(f"{self.name} cannot be read: {sentence_of(error)}.") from None
             if isinstance(text, str):     # a null is no text
                 report.bytes_read += len(text.encode("utf-8", "surrogatepass")) + 1
                 yield from filter(None, map(str.strip, text.splitlines()))
                 yield ""
 
 
-def _opened(library: Any, parts: HubName) -> Any:
-    """The examples, as a stream."""
+def opened(name: str) -> tuple[Any, dict[str, bool]]:
+    """The examples that a name stands for, as a stream; and their columns, with whether they hold strings."""
+    parts = parse_hub_name(name)
+    try:
+        # by its name: the library is no dependency, and must not be loaded before it is wanted
+        library: Any = import_module("datasets")
+        _ = library.load_dataset      # a folder of that name can be imported too
+    except (ImportError, AttributeError):
+        raise CorpusError(f'{name} needs the library datasets: pip install "mini-bert[hub]".') from None
+    try:
+        examples = _stream(library, parts)
+        return examples, _columns(examples)
+    except Exception as error:        # whatever the library, the network or the files may raise
+        raise CorpusError(f"{name} cannot be opened: {sentence_of(error)}.") from None
+
+
+def _stream(library: Any, parts: HubName) -> Any:
     dataset, config, split = parts
     if config is not None and split is None and config not in library.get_dataset_config_names(dataset):
         config, split = None, config
@@ -97,12 +102,19 @@ def _text_column(columns: dict[str, bool], name: str) -> str:
                       f"hold strings: {', '.join(strings or columns)}.")
 
 
-def _sentence(error: Exception) -> str:
+def sentence_of(error: Exception) -> str:
     """The beginning of what an error says, as part of a sentence."""
     said = str(error).strip() or type(error).__name__
     return said.splitlines()[0][:300].rstrip(" .")
 
 
+def _task_reader() -> TaskReader:
+    from .hub_tasks import HubTasks  # not above: it brings the readers of all formats along
+
+    return HubTasks()
+
+
 def register_hub() -> None:
     """Let names that begin with hub: stand wherever a file may."""
     register_source(PREFIX, HubSource)
+    register_reader(PREFIX, _task_reader)

@@ -11,6 +11,7 @@ from math import ceil, floor, isfinite, log10
 
 _WIDTH, _HEIGHT = 720, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 20, 52
+_LEGEND = 12                  # room for it above the plot
 _FEW = 40                     # points of a line that are also marked one by one
 # Okabe and Ito's colours, which the colour-blind tell apart
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666")
@@ -29,17 +30,20 @@ class Line:
 
 
 def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, levels: Mapping[str, float] | None = None,
-               standalone: bool = False) -> str:
-    """The chart as an <svg> element; `standalone` for a file of its own."""
+               standalone: bool = False, legend_above: bool = False) -> str:
+    """The chart as an <svg> element; `standalone` for a file of its own.
+
+    Names of lines stand in the upper right, where falling losses leave room, or with `legend_above` over the plot.
+    """
     levels = {name: level for name, level in (levels or {}).items() if isfinite(level)}
     xs = [x for line in lines for x in line.x]
     ys = [y for line in lines for y in (*line.y, *(line.low or ()), *(line.high or ()))] + list(levels.values())
     x_axis = _Axis.over([0.0, *xs], _LEFT, _WIDTH - _RIGHT).to_the_last(xs)
-    y_axis = _Axis.over(ys, _HEIGHT - _BOTTOM, _TOP)
+    y_axis = _Axis.over(ys, _HEIGHT - _BOTTOM, _TOP + (_LEGEND if legend_above else 0))
     parts = [*_grid(x_axis, y_axis, x_label, y_label), *_levels(levels, y_axis)]
     for number, line in enumerate(lines):
         parts += _line(line, number, x_axis, y_axis)
-    parts += _legend([line.name for line in lines]) if len(lines) > 1 else []
+    parts += _legend([line.name for line in lines], legend_above) if len(lines) > 1 else []
     described = escape(f"{y_label} over {x_label}: {', '.join(line.name for line in lines)}")
     attributes = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     return (f'<svg{attributes} class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
@@ -135,15 +139,19 @@ def _line(line: Line, number: int, x_axis: _Axis, y_axis: _Axis) -> list[str]:
     return parts
 
 
-def _legend(names: Sequence[str]) -> list[str]:
-    """In the upper right, where falling losses leave room."""
+def _legend(names: Sequence[str], above: bool) -> list[str]:
+    """A line and its name for each: one below the other, or beside each other above the plot."""
     widest = max(map(len, names))
-    left = _WIDTH - _RIGHT - 7 * widest - 44
+    x, y = (_LEFT, 14) if above else (_WIDTH - _RIGHT - 7 * widest - 44, _TOP + 14)
     parts = []
     for number, name in enumerate(names):
-        y = _TOP + 14 + 17 * number
+        left = x
         parts.append(f'<line x1="{left}" x2="{left + 30}" y1="{y - 4}" y2="{y - 4}" '
                      f'stroke="{_COLOURS[number % len(_COLOURS)]}" stroke-width="2" '
                      f'stroke-dasharray="{_DASHES[number % len(_DASHES)]}"/>'
                      f'<text x="{left + 36}" y="{y}" fill="var(--ink)">{escape(name)}</text>')
+        if above:
+            x += 7 * len(name) + 54
+        else:
+            y += 17
     return parts

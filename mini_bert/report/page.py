@@ -14,10 +14,12 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; } th, td { padding: .25rem .75rem .25rem 0; text-align: left;
        border-bottom: 1px solid var(--grid); vertical-align: top; } td.number, th.number { text-align: right;
-       font-variant-numeric: tabular-nums; }
+       font-variant-numeric: tabular-nums; } td.number { white-space: nowrap; }
+a { color: var(--accent); }
 pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--grid); } code { font-size: .9em; }
 .chart { width: 100%; height: auto; } .bar { display: inline-block; height: .7em; background: var(--accent); }
-.scroll { overflow-x: auto; } tr.right { font-weight: bold; }
+.scroll { overflow-x: auto; margin: .75rem 0; } tr.right { font-weight: bold; }
+.notes { font-size: .9em; padding-left: 1.2rem; }
 """
 
 
@@ -34,6 +36,11 @@ def section(heading: str, *content: str) -> str:
 
 def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
+
+
+def notes(texts: Sequence[str]) -> str:
+    """Small print, a point each."""
+    return f'<ul class="notes">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>' if texts else ""
 
 
 def facts(values: Mapping[str, object]) -> str:

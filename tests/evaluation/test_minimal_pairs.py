@@ -9,7 +9,8 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import CorpusError, DataError, InputError
 from mini_bert.evaluation.formats.minimal_pairs import MinimalPair
-from mini_bert.evaluation.minimal_pairs import NgramCounts, average_share, minimal_pairs, sampled, won
+from mini_bert.evaluation.minimal_pairs import average_share, minimal_pairs, of_each_paradigm, won
+from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import share
 from mini_bert.text.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -119,11 +120,11 @@ def test_bytes_that_are_not_text_are_counted(tokenizer, tmp_path):
 
 def test_samples_are_drawn_by_the_seed_from_every_paradigm():
     pairs = [pair("a " * n, "b", paradigm) for paradigm in ("p", "q") for n in range(1, 40)]
-    first, again, other = sampled(pairs, 5, 0), sampled(pairs, 5, 0), sampled(pairs, 5, 1)
+    first, again, other = of_each_paradigm(pairs, 5, 0), of_each_paradigm(pairs, 5, 0), of_each_paradigm(pairs, 5, 1)
     assert first == again != other
     assert [one.paradigm for one in first] == ["p"] * 5 + ["q"] * 5
-    assert sampled(pairs, None, 0) == pairs == sampled(pairs, 100, 0)
+    assert of_each_paradigm(pairs, None, 0) == pairs == of_each_paradigm(pairs, 100, 0)
     with pytest.raises(InputError, match="at least 1, not 0"):
-        sampled(pairs, 0, 0)
+        of_each_paradigm(pairs, 0, 0)
     with pytest.raises(InputError, match="no minimal pairs"):
-        sampled([], None, 0)
+        of_each_paradigm([], None, 0)

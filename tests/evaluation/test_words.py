@@ -62,7 +62,7 @@ def test_a_windowed_word_has_context_on_both_sides():
     assert (np.minimum(found.start, length - 1 - found.start)[inner] >= 3).all()
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first"])
+@pytest.mark.parametrize("pooling", ["mean", "first", "last", "ends"])
 def test_vectors_are_those_of_the_model(model, pooling):
     sentences = [["acd", "b"], ["x-a", "b", "ac"], ["a"]]
     alignment = align_words(TOKENIZER, sentences, 12)
@@ -76,7 +76,8 @@ def test_vectors_are_those_of_the_model(model, pooling):
         for ids in pieces:
             for name, layer in zip(found.names, found.layers, strict=True):
                 rows = cache[name][0, place : place + len(ids)]
-                expected = rows.mean(axis=0) if pooling == "mean" else rows[0]
+                expected = {"mean": rows.mean(axis=0), "first": rows[0], "last": rows[-1],
+                            "ends": np.concatenate([rows[0], rows[-1]])}[pooling]
                 np.testing.assert_allclose(layer[number], expected, rtol=1e-5, atol=1e-6)
             place += len(ids)
             number += 1
@@ -96,8 +97,8 @@ def test_what_cannot_be_is_refused(model):
     alignment = align_words(TOKENIZER, [["a"]], 12)
     with pytest.raises(InputError, match="no layer 'hidden_7'; this model has embeddings, hidden_0"):
         word_vectors(model, TOKENIZER, alignment, layers=["hidden_7"])
-    with pytest.raises(InputError, match="pooling must be mean or first"):
-        word_vectors(model, TOKENIZER, alignment, pooling="last")
+    with pytest.raises(InputError, match="pooling must be one of mean, first, last, ends"):
+        word_vectors(model, TOKENIZER, alignment, pooling="median")
     with pytest.raises(InputError, match="12 pieces"):
         word_vectors(model, WordPieceTokenizer([*TOKENIZER.vocabulary.pieces, "more"]), alignment)
     with pytest.raises(InputError, match="no room"):

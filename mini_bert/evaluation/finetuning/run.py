@@ -14,6 +14,7 @@ from ..statistics import Interval, over_seeds
 from .encode import Encoded
 from .tasks import Task
 
+_SMALL = 10_000_000           # parameters; smaller models take a higher learning rate
 Announce = Callable[[str], Callable[[Progress], None] | None]     # the name of a run -> who hears of its progress
 
 
@@ -40,6 +41,11 @@ class TaskResult:
                 "curve": {str(share): value for share, value in self.curve.items()}, "notes": self.notes,
                 "steps": self.steps, "mean": {name: over_seeds(values)._asdict()
                                               for name, values in self.figures.items()}}
+
+
+def usual_learning_rate(model: MiniBERT) -> float:
+    """What suits most tasks, by the size of the model."""
+    return 7e-4 if model.get_parameter_count() < _SMALL else 5e-5
 
 
 def run_task(task: Task, model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),

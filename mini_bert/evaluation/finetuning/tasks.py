@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,22 +19,29 @@ from ...errors import DataError
 from ...randomness import generator
 from ...text.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
-from ..formats.conll import entity_f1, read_conll
-from ..formats.conllu import Sentence, read_conllu
-from ..formats.squad import read_questions
-from ..formats.tables import read_table
+from ..formats.conll import entity_f1
+from ..formats.conllu import Sentence
+from ..formats.named import Place
+from ..formats.reading import asked_questions, labelled_texts, labelled_words
+from ..formats.squad import Question
+from ..formats.tables import Labelled
+from ..samples import sampled
 from .bag_of_words import bag_of_words_accuracy
 from .encode import Encoded, encode_questions, encode_texts, encode_words
 from .predict import answers, labels_of_texts, labels_of_words
 from .scores import answer_f1, exact_match, macro_f1
 
-Item = TypeVar("Item")
-Place = str | PathLike[str]
+Texts = Place | Sequence[Labelled]
+Words = Place | Sequence[Sentence]
+Asked = Place | Sequence[Question]
 _STRIDE = 0.5                 # of a window, between the beginnings of two
 
 
 class Task(ABC):
-    """Data of a task, encoded for one model. The first of its figures is the one that training raises."""
+    """Data of a task, encoded for one model: files, registered names such as hub:NAME, or records that were read.
+
+    The first of its figures is the one that training raises.
+    """
 
     head: str
     outputs: int
@@ -65,29 +71,21 @@ class Task(ABC):
                            [train.owners[i] for i in chosen], train.cut)
 
 
-def sampled(items: list[Item], most: int | None, seed: int) -> list[Item]:
-    """At most so many of the items, drawn by the seed, in their order."""
-    if most is None or most >= len(items):
-        return items
-    return [items[i] for i in sorted(generator(seed, "samples").choice(len(items), most, replace=False).tolist())]
-
-
 class Classification(Task):
     """Texts, or pairs of texts, with a label each."""
 
     head = "sequence"
 
-    def __init__(self, train: Place, dev: Place, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+    def __init__(self, train: Texts, dev: Texts, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0):
-        self._train = sampled(read_table(train), max_samples, seed)
-        self._dev = sampled(read_table(dev), max_samples, seed)
+        self._train, self._dev = (sampled(_with_labels(some), max_samples, seed, "samples") for some in (train, dev))
         self.labels = sorted({record.label for record in self._train})
         if len(self.labels) < 2:
-            raise DataError(f"{train} has one label alone, {self.labels[0]!r}; there is nothing to tell apart.")
+            raise DataError(f"{_name(train)} has one label alone, {self.labels[0]!r}; there is nothing to tell apart.")
         self.outputs = len(self.labels)
         longest, types = config.max_seq_length, config.token_types > 1
-        self.train = encode_texts(self._train, tokenizer, longest, self.labels, with_types=types, source=str(train))
-        self._encoded = encode_texts(self._dev, tokenizer, longest, self.labels, with_types=types, source=str(dev))
+        self.train = encode_texts(self._train, tokenizer, longest, self.labels, with_types=types, source=_name(train))
+        self._encoded = encode_texts(self._dev, tokenizer, longest, self.labels, with_types=types, source=_name(dev))
         self._truth = np.array([answer for answer, in self._encoded.answers])
         self.notes = {"train": len(self._train), "dev": len(self._dev),
                       "too long, cut": self.train.cut + self._encoded.cut}
@@ -97,9 +95,13 @@ class Classification(Task):
         return {"accuracy": float((predicted == self._truth).mean()),
                 "macro_f1": macro_f1(predicted, self._truth, self.outputs)}
 
-    def baselines(self) -> dict[str, float]:
+    def majority(self) -> float:
+        """The accuracy of the most frequent label."""
         most = Counter(record.label for record in self._train).most_common(1)[0][0]
-        return {"majority": sum(record.label == most for record in self._dev) / len(self._dev),
+        return sum(record.label == most for record in self._dev) / len(self._dev)
+
+    def baselines(self) -> dict[str, float]:
+        return {"majority": self.majority(),
                 "bag of words": bag_of_words_accuracy(self._train, self._dev, self.labels)}
 
 
@@ -108,9 +110,9 @@ class Entities(Task):
 
     head = "tokens"
 
-    def __init__(self, train: Place, dev: Place, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+    def __init__(self, train: Words, dev: Words, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0):
-        self._train, self._dev = (sampled(_with_entities(path), max_samples, seed) for path in (train, dev))
+        self._train, self._dev = (sampled(_with_entities(some), max_samples, seed, "samples") for some in (train, dev))
         given = {label for sentence in self._train for label in _entities(sentence)}
         self.labels = sorted(given, key=lambda label: (label != "O", label))
         self.outputs = len(self.labels)
@@ -146,10 +148,10 @@ class Questions(Task):
 
     head, outputs = "span", 2
 
-    def __init__(self, train: Place, dev: Place, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+    def __init__(self, train: Asked, dev: Asked, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0):
-        (given, lost_train), (asked, lost_dev) = read_questions(train), read_questions(dev)
-        given, self._dev = sampled(given, max_samples, seed), sampled(asked, max_samples, seed)
+        (given, lost_train), (asked, lost_dev) = map(_with_answers, (train, dev))
+        given, self._dev = (sampled(some, max_samples, seed, "samples") for some in (given, asked))
         self.labels = []
         longest, types = config.max_seq_length, config.token_types > 1
         stride = max(1, int(_STRIDE * longest / 2))
@@ -181,11 +183,23 @@ class Questions(Task):
                 "three words at random": float(np.mean(guess))}
 
 
-def _with_entities(path: Place) -> list[Sentence]:
-    sentences = read_conllu(path) if Path(path).suffix == ".conllu" else read_conll(path)
+def _with_answers(given: Asked) -> tuple[Sequence[Question], int]:
+    return asked_questions(given) if isinstance(given, str | PathLike) else (given, 0)
+
+
+def _with_labels(given: Texts) -> Sequence[Labelled]:
+    return labelled_texts(given) if isinstance(given, str | PathLike) else given
+
+
+def _with_entities(given: Words) -> Sequence[Sentence]:
+    sentences = labelled_words(given) if isinstance(given, str | PathLike) else given
     if not any(sentence.entities for sentence in sentences):
-        raise DataError(f"{path} has no named entities: neither Entity= in its last column nor BIO labels.")
+        raise DataError(f"{_name(given)} has no named entities: neither Entity= in its last column nor BIO labels.")
     return sentences
+
+
+def _name(given: Place | Sequence[Any]) -> str:
+    return str(given) if isinstance(given, str | PathLike) else "The data"
 
 
 def _entities(sentence: Sentence) -> Sequence[str]:

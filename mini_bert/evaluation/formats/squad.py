@@ -40,7 +40,7 @@ def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
 
 def _article(article: Any, path: str | PathLike[str]) -> list[Question]:
     try:
-        return [_question(str(qa["id"]), qa["question"], paragraph["context"],
+        return [question_of(str(qa["id"]), qa["question"], paragraph["context"],
                           [(answer["text"], answer["answer_start"]) for answer in qa["answers"]])
                 for paragraph in article["paragraphs"] for qa in paragraph["qas"] if not qa.get("is_impossible")]
     except (KeyError, TypeError, AttributeError) as error:
@@ -58,10 +58,11 @@ def _plain(item: Any, number: int, path: str | PathLike[str]) -> Question:
     if not isinstance(question, str) or not isinstance(context, str) or not isinstance(texts, list) \
             or not texts or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{path}, item {number}: it needs the fields question, context and answer, all text.")
-    return _question(str(item.get("id", number)), question, context, [(text, -1) for text in texts])
+    return question_of(str(item.get("id", number)), question, context, [(text, -1) for text in texts])
 
 
-def _question(name: str, question: str, context: str, answers: list[tuple[str, int]]) -> Question:
+def question_of(name: str, question: str, context: str, answers: list[tuple[str, int]]) -> Question:
+    """A question with its answers, each with where it is said to begin; if it does not stand there it is looked for."""
     texts = tuple(dict.fromkeys(text for text, _ in answers))
     text, start = answers[0] if answers else ("", -1)
     if not text or context[max(start, 0) : max(start, 0) + len(text)] != text:

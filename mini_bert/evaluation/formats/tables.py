@@ -7,9 +7,9 @@ from ...errors import DataError
 from .lines import numbered_lines, wrong
 
 # the columns of the text, or of a pair of texts, in the sets that people use
-_TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
+TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
           ("sentence",), ("text",))
-_LABELS = ("label", "gold_label", "is_duplicate", "quality", "score")
+LABELS = ("label", "gold_label", "is_duplicate", "quality", "score")
 
 
 class Labelled(NamedTuple):
@@ -25,13 +25,13 @@ def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labe
     lines = numbered_lines(path)
     _, first = next(lines, (0, ""))
     columns = [column.strip().lower() for column in first.split("\t")]
-    texts = next((names for names in _TEXTS if all(name in columns for name in names)), None)
+    texts = next((names for names in TEXTS if all(name in columns for name in names)), None)
     if texts is None:
         raise wrong(path, 1, f"it must name the columns, tab-separated, such as 'sentence' and 'label'; it is "
                              f"{first[:80]!r}")
-    label = next((columns.index(name) for name in _LABELS if name in columns), None)
+    label = next((columns.index(name) for name in LABELS if name in columns), None)
     if labelled and label is None:
-        raise wrong(path, 1, f"there is no column of labels; it may be called {', '.join(_LABELS)}")
+        raise wrong(path, 1, f"there is no column of labels; it may be called {', '.join(LABELS)}")
     places = [columns.index(name) for name in texts]
     records = []
     for number, line in lines:

@@ -1,0 +1,110 @@
+"""Counts of pieces and of pairs of neighbours in a text: the scorers that know no more than frequencies.
+
+    p(b)       = (n_b + 1) / (N + V)
+    p(b | a)   = 0.7 n_ab / n_a + 0.3 p(b)        p(b) alone where a was never seen
+
+Of a text that was itself counted, each piece's own occurrence can be left out: it would have told its answer.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.arrays import IntArray
+from ..errors import DataError
+from ..text.corpus import MANIFEST, Corpus
+from ..text.sources import ReadingReport, find_sources, paragraphs
+from ..text.tokenizer import WordPieceTokenizer
+
+FloatArray = npt.NDArray[np.float64]
+_SHARE_OF_BIGRAMS = 0.7       # near its best on the data it was made for
+_BLOCK, _MERGED = 1 << 20, 16             # characters tokenised at a time; blocks counted before they are joined
+
+
+class NgramCounts:
+    """Counts of pieces and of pairs of neighbours in a text, as probabilities that are never zero.
+
+    With `leave_out` the text that is asked for is the text that was counted.
+    """
+
+    def __init__(self, blocks: Iterable[IntArray], vocab_size: int, *, leave_out: bool = False):
+        self.vocab_size, self.counts, self._own = vocab_size, np.zeros(vocab_size), int(leave_out)
+        self.invalid_bytes = 0            # of text files: replaced, as they were not UTF-8
+        self._codes, self._times = np.zeros(0, np.int64), np.zeros(0)
+        waiting = []
+        for ids in blocks:
+            self.counts += np.bincount(ids, minlength=vocab_size)
+            whole = ids.astype(np.int64)
+            waiting.append(np.unique(whole[:-1] * vocab_size + whole[1:], return_counts=True))
+            if len(waiting) == _MERGED:
+                self._merge(waiting)
+                waiting = []
+        self._merge(waiting)
+        if not self.counts.any():
+            raise DataError("There is no text to count pieces in.")
+
+    def _merge(self, parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]) -> None:
+        codes = np.concatenate([self._codes, *(codes for codes, _ in parts)])
+        times = np.concatenate([self._times, *(times for _, times in parts)])
+        self._codes, where = np.unique(codes, return_inverse=True)
+        self._times = np.bincount(where, times, len(self._codes)).astype(np.float64)
+
+    @classmethod
+    def of(cls, names: Sequence[str | PathLike[str]], tokenizer: WordPieceTokenizer) -> "NgramCounts":
+        """Of a prepared corpus' text for training, or of text files and folders."""
+        if len(names) == 1 and (Path(names[0]) / MANIFEST).is_file():
+            corpus = Corpus(names[0])
+            corpus.require_vocabulary(tokenizer)
+            return cls(corpus.stretches("train"), len(tokenizer))
+        report = ReadingReport()
+        counted = cls(_tokenised([str(name) for name in names], tokenizer, report), len(tokenizer))
+        counted.invalid_bytes = report.invalid
+        return counted
+
+    def single(self, ids: IntArray) -> FloatArray:
+        """The probability of each piece by frequency; one is added to every count."""
+        found: FloatArray = (self._without_own(self.counts[ids]) + 1) \
+            / (self.counts.sum() - self._own + self.vocab_size)
+        return found
+
+    def after(self, before: IntArray, ids: IntArray) -> FloatArray:
+        """The probability of each piece behind another, mixed with that by frequency."""
+        codes = before.astype(np.int64) * self.vocab_size + ids
+        places = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        known = np.zeros(len(ids))
+        if len(self._codes):
+            known = np.where(self._codes[places] == codes, self._times[places], 0)
+        times, seen = self._without_own(known), self._without_own(self.counts[before])
+        weight = np.where(seen > 0, _SHARE_OF_BIGRAMS, 0)
+        mixed: FloatArray = weight * times / np.maximum(seen, 1) + (1 - weight) * self.single(ids)
+        return mixed
+
+    def _without_own(self, counts: FloatArray) -> FloatArray:
+        return np.maximum(counts - self._own, 0)
+
+    def log_likelihoods(self, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> dict[str, FloatArray]:
+        """Of each text, by single pieces and by pairs; the first piece of a text is single in both."""
+        ids, lengths = tokenizer.ids_array(texts)
+        text = np.repeat(np.arange(len(texts)), lengths)
+        unigram = np.log(self.single(ids))
+        bigram = unigram.copy()
+        inside = np.flatnonzero(text[1:] == text[:-1]) + 1
+        bigram[inside] = np.log(self.after(ids[inside - 1], ids[inside]))
+        return {name: np.bincount(text, logs, len(texts)).astype(np.float64)
+                for name, logs in (("unigram", unigram), ("bigram", bigram))}
+
+
+def _tokenised(names: list[str], tokenizer: WordPieceTokenizer, report: ReadingReport) -> Iterator[IntArray]:
+    waiting, size = [], 0
+    for paragraph in paragraphs(find_sources(names), report):
+        if paragraph is not None:
+            waiting.append(paragraph)
+            size += len(paragraph)
+        if size >= _BLOCK:
+            yield tokenizer.ids_array(waiting)[0]
+            waiting, size = [], 0
+    if waiting:
+        yield tokenizer.ids_array(waiting)[0]

@@ -1,0 +1,102 @@
+"""Probes of all layers: parts of speech, relations, trees, named entities."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import DataError
+from ..classifier import Recipe
+from ..formats.conllu import Sentence
+from ..probes import ProbeOptions, probe_labels
+from ..statistics import share
+from ..structural_probe import StructuralRecipe, probe_dependencies
+from ..suite_context import Context
+from ..suite_rows import Figure, Measured, Row, interval
+from ..task_folder import Splits
+from ..trees import PUNCTUATION
+
+
+def parts_of_speech(context: Context) -> Measured:
+    return _labels(context, "pos", context.tasks.treebank)
+
+
+def relations(context: Context) -> Measured:
+    return _labels(context, "deplabel", context.tasks.treebank)
+
+
+def entities(context: Context) -> Measured:
+    return _labels(context, "ner", context.tasks.entities)
+
+
+def _sets(context: Context, files: Splits | None) -> dict[str, Any]:
+    assert files is not None
+    return {"train": context.sentences(files.train), "test": context.sentences(files.test),
+            "dev": None if files.dev is None else context.sentences(files.dev)}
+
+
+def _labels(context: Context, task: str, files: Splits | None) -> Measured:
+    sets = _sets(context, files)
+    if task == "ner" and not any(sentence.entities for sentence in sets["train"]):
+        raise DataError(f"{files and files.train} has no named entities.")
+    sizes = context.sizes
+    found = probe_labels(
+        context.model, context.tokenizer, task, **sets, progress=context.report,
+        options=ProbeOptions(seeds=sizes.probe_seeds, seed=context.seed, max_samples=sizes.sentences,
+                             threads=context.threads, recipe=Recipe(max_epochs=sizes.probe_epochs))).to_dict()
+    verdict = found["verdict"]
+    best = next(row for row in found["rows"] if row["probe"] == "linear" and row["layer"] == verdict["layer"])
+    figure, words = verdict["figure"], found["sets"]["test"]["words"]
+    baselines: dict[str, Figure] = {"majority": found["baselines"]["majority"][figure],
+                                    "word-type memory": verdict["memory"]}
+    if figure == "accuracy":
+        baselines["control task"] = best["control"]["mean"]
+        value = _sure(best["accuracy"], words, sizes.probe_seeds)
+    else:
+        value = _sure(best["f1"], _share_of_entities(sets["test"], words), sizes.probe_seeds)
+    name = "accuracy" if figure == "accuracy" else "F1 of entities"
+    rows = [Row(f"{name}, {verdict['layer']}", value, baselines, verdict["random"], sample=_size(found, files))]
+    return Measured(rows, found, [*found["notes"], _how_sure(sizes.probe_seeds)])
+
+
+def trees(context: Context) -> Measured:
+    """The structural probe: distances and depths in the tree."""
+    sizes, files = context.sizes, context.tasks.treebank
+    sets = _sets(context, files)
+    found = probe_dependencies(
+        context.model, context.tokenizer, **sets, rank_curve=sizes.rank_curve, seeds=sizes.probe_seeds,
+        seed=context.seed, max_samples=sizes.sentences, threads=context.threads,
+        recipe=StructuralRecipe(max_epochs=sizes.probe_epochs), progress=context.report).to_dict()
+    verdict = found["verdict"]
+    best = next(row for row in found["rows"] if row["layer"] == verdict["layer"])
+    baselines: dict[str, Figure] = {"linear chain": verdict["chain"]}
+    if verdict["embeddings"] is not None:
+        baselines["embeddings"] = verdict["embeddings"]
+    tags = [tag for sentence in sets["test"] for tag in sentence.upos or ()]
+    test = found["sets"]["test"]
+    edges = round(test["words"] * (1 - tags.count(PUNCTUATION) / max(len(tags), 1))) - test["sentences"]
+    rows = [Row(f"edges right (UUAS), {verdict['layer']}",
+                _sure(best["model"]["uuas"], max(edges, 1), sizes.probe_seeds), baselines, verdict["random"],
+                sample=_size(found, files))]
+    return Measured(rows, found, [*found["notes"], _how_sure(sizes.probe_seeds)])
+
+
+def _sure(figure: dict[str, Any], trials: int, seeds: int) -> Figure:
+    """The interval over seeds, or that of a share if there is one seed alone."""
+    mean = interval(figure).mean
+    return interval(figure) if seeds > 1 else share(mean * trials, trials)
+
+
+def _how_sure(seeds: int) -> str:
+    return f"Intervals are over {seeds} seeds." if seeds > 1 else \
+        "One seed: the interval is that of a share, as if the items of the test set were independent."
+
+
+def _share_of_entities(sentences: Sequence[Sentence], words: int) -> int:
+    """About how many entities so many words have."""
+    labels = [label for sentence in sentences for label in sentence.entities or ()]
+    begun = sum(label.startswith("B-") for label in labels)
+    return max(1, round(words * begun / max(len(labels), 1)))
+
+
+def _size(found: dict[str, Any], files: Splits | None) -> str:
+    train, test = (found["sets"][split] for split in ("train", "test"))
+    return f"{files.name if files else ''}: {train['sentences']:,} sentences to train, {test['words']:,} words to test"

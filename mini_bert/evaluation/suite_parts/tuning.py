@@ -1,0 +1,184 @@
+"""Fine-tuning beside its baselines, and what it makes a model forget."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.model import MiniBERT
+from ...core.task_model import TaskModel
+from ...errors import DataError
+from ...training.finetune import FinetuneConfig, Progress
+from ...training.workers import workers
+from ..finetuning.run import TaskResult, run_task, usual_learning_rate
+from ..finetuning.tasks import Classification, Entities, Questions, Task
+from ..forgetting import measure_catastrophic_forgetting
+from ..formats.reading import asked_questions
+from ..formats.squad import Question
+from ..statistics import Interval, over_seeds, share
+from ..suite_context import Context
+from ..suite_rows import Figure, Measured, Row
+from ..task_folder import TextPair, question_files
+from .predictions import accuracy, predicted, sample
+
+_DEV_SHARE = 5                # of the contexts of a single file of questions, one in so many is measured on
+_NAMES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers"}
+_FEW = 2048                   # sequences on which masked accuracy is measured again, at the most
+
+
+def texts(context: Context) -> Measured:
+    """Every folder of texts with labels."""
+    rows, details, notes = [], {}, []
+    for pair in context.tasks.texts:
+        task = _texts(context, pair)
+        found = _run(context, task, pair.name)[0]
+        rows.append(_row(found, pair.name, found.notes["dev"]))
+        details[pair.name] = found.to_dict()
+        notes += [f"{pair.name}: {note}" for note in _notes(found)]
+    return Measured(rows, details, [*notes, _how_sure(context)])
+
+
+def entities(context: Context) -> Measured:
+    task, name = _entities(context)
+    found = _run(context, task, name)[0]
+    assert context.tasks.entities is not None
+    dev = context.sentences(context.tasks.entities.dev or context.tasks.entities.test)
+    begun = sum(label.startswith("B-") for sentence in dev for label in sentence.entities or ())
+    rows = [_row(found, name, max(1, round(begun * found.notes["dev"] / len(dev))))]
+    return Measured(rows, {name: found.to_dict()}, [*_notes(found), _how_sure(context)])
+
+
+def questions(context: Context) -> Measured:
+    train, dev, notes, name = _questions(context.tasks.questions)
+    task = Questions(train, dev, context.tokenizer, context.model.config, max_samples=context.sizes.questions,
+                     seed=context.seed)
+    found = _run(context, task, name)[0]
+    return Measured([_row(found, name, found.notes["dev"])], {name: found.to_dict()},
+                    [*notes, *_notes(found), _how_sure(context)])
+
+
+def _texts(context: Context, pair: TextPair) -> Classification:
+    return Classification(pair.train, pair.dev, context.tokenizer, context.model.config,
+                          max_samples=context.sizes.examples, seed=context.seed)
+
+
+def _entities(context: Context) -> tuple[Entities, str]:
+    files = context.tasks.entities
+    assert files is not None
+    most = context.sizes.examples
+    return Entities(context.sentences(files.train), context.sentences(files.dev or files.test), context.tokenizer,
+                    context.model.config, max_samples=most and max(1, most // 2), seed=context.seed), files.name
+
+
+def _questions(paths: list[Any]) -> tuple[list[Question], list[Question], list[str], str]:
+    """What to train and to measure on, no context being in both; notes; and a name."""
+    first, second = question_files(paths)
+    given, lost = asked_questions(first)
+    notes = [f"{first.name}: {lost:,} questions were left out, as the answer is not in the text."] if lost else []
+    if second is None:
+        contexts = list(dict.fromkeys(question.context for question in given))
+        asked_about = set(contexts[::_DEV_SHARE])
+        if len(contexts) < 2:
+            raise DataError(f"{first} has one context alone, so it cannot be split into two sets.")
+        dev = [question for question in given if question.context in asked_about]
+        train = [question for question in given if question.context not in asked_about]
+        return train, dev, [*notes, f"Every fifth context of {first.name} was set aside to measure on."], first.stem
+    dev, lost = asked_questions(second)
+    there = {question.context for question in dev}
+    train = [question for question in given if question.context not in there]
+    if lost:
+        notes.append(f"{second.name}: {lost:,} questions were left out, as the answer is not in the text.")
+    if len(train) < len(given):
+        notes.append(f"{len(given) - len(train):,} questions to train on were left out: they are about the same texts "
+                     "as those to measure on.")
+    if not train:
+        raise DataError(f"{first} has no question about a text that is not in {second} too.")
+    notes.append(f"Trained on {first.name}, measured on {second.name}.")
+    others = [path.name for path in paths if path not in (first, second)]
+    return train, dev, notes + ([f"Not used: {', '.join(others)}."] if others else []), second.stem
+
+
+def _config(context: Context) -> FinetuneConfig:
+    rate = usual_learning_rate(context.model)
+    return FinetuneConfig(epochs=context.sizes.epochs, learning_rate=rate, threads=context.threads,
+                          recompute=rate < 1e-4)          # a large model's activations would need too much memory
+
+
+def _run(context: Context, task: Task, name: str, *, alone: bool = False,
+         model: MiniBERT | None = None) -> tuple[TaskResult, TaskModel]:
+    def announce(what: str) -> Callable[[Progress], None]:
+        return lambda progress: context.report(f"{name}, {what}", progress.step, progress.total)
+
+    seeds = range(context.seed, context.seed + (1 if alone else context.sizes.runs))
+    return run_task(task, model or context.model, _config(context), seeds=seeds, random_init=not alone,
+                    shares=() if alone else context.sizes.shares, announce=announce)
+
+
+def _row(found: TaskResult, name: str, trials: int) -> Row:
+    random = found.from_random.get(found.main)
+    return Row(f"{_NAMES[found.main]}, {name}", _sure(found.figures[found.main], trials), found.baselines,
+               None if random is None else _sure(random, trials),
+               sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to test")
+
+
+def _sure(values: Sequence[float], trials: int) -> Figure:
+    return over_seeds(values) if len(values) > 1 else share(values[0] * trials, trials)
+
+
+def _how_sure(context: Context) -> str:
+    return f"Intervals are over {context.sizes.runs} seeds." if context.sizes.runs > 1 else \
+        "One seed: the interval is that of a share of the development set, as if its items were independent."
+
+
+def _notes(found: TaskResult) -> list[str]:
+    return [f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
+            for name, value in found.notes.items() if value and name not in ("train", "dev")]
+
+
+# -------------------------------------------------------------------- forgetting
+
+
+def forgetting(context: Context) -> Measured:
+    """Masked accuracy after a fine-tuning, and the first task after a second one."""
+    pair = context.tasks.texts[0]
+    batches = sample(context)[: _FEW // 8]
+    first = _texts(context, pair)
+    tuned: list[TaskModel] = []
+
+    def learn(model: MiniBERT) -> MiniBERT:
+        tuned.append(_run(context, first, pair.name, alone=True, model=model)[1])
+        return tuned[-1].encoder()
+
+    def fills(model: MiniBERT) -> float:
+        found = predicted(context, model, batches, "masks")
+        measured.append(accuracy(found, batches))
+        return measured[-1].mean
+
+    measured: list[Interval] = []
+    masks = measure_catastrophic_forgetting(context.model, {"masked accuracy": fills}, [learn])
+    most = int(context.frequencies.counts.argmax())
+    tokens = [token for batch in batches for token in batch.target_ids[batch.mask_positions].tolist()]
+    rows = [Row(f"masked accuracy after {pair.name}", measured[1],
+                {"before": measured[0], "most frequent token": tokens.count(most) / len(tokens)},
+                sample=f"{len(tokens):,} masked tokens")]
+    details = {"masked": masks.to_dict()}
+    if context.tasks.entities is None:
+        return Measured(rows, details, ["There is no second task, so what is left of the first one is not measured."])
+    second, name = _entities(context)
+    learned = tuned[0]
+
+    def knows(model: MiniBERT) -> float:
+        with_head = TaskModel(model, learned.head_name, first.outputs)
+        for spec in learned.task.layout():
+            with_head.params[spec.name][...] = learned.params[spec.name]
+        with workers(context.threads) as team:
+            figures = first.figures(with_head, team)
+        return figures["accuracy"]
+
+    old = measure_catastrophic_forgetting(learned.encoder(), {"accuracy": knows}, [
+        lambda model: _run(context, second, name, alone=True, model=model)[1].encoder()])
+    count = first.notes["dev"]
+    rows.append(Row(f"{pair.name} accuracy after {name}", share(old.after["accuracy"] * count, count),
+                    {"before": share(old.before["accuracy"] * count, count), "majority": first.majority()},
+                    sample=f"{count:,} texts"))
+    return Measured(rows, {**details, "first_task": old.to_dict()}, [
+        f"First fine-tuned on {pair.name}, then on the entities of {name}, one seed; the head of the first task is "
+        "put on the encoder that the second one made."])

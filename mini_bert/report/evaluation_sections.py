@@ -1,0 +1,210 @@
+"""The plots and tables behind the figures of an evaluation's parts, made of what JSON holds of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .bars import Bar, bar_chart
+from .chart import Line, line_chart
+from .heatmap import heat_map
+from .page import paragraph, rows
+
+Details = Mapping[str, Any]
+MODEL, RANDOM = "model", "random init"
+
+
+def _bar(figure: Details) -> Bar:
+    return Bar(figure["mean"], figure["low"], figure["high"])
+
+
+def _percent(figure: Details) -> str:
+    margin = (figure["high"] - figure["low"]) / 2
+    return f"{100 * figure['mean']:.1f}" + (f" ± {100 * margin:.1f}" if figure["values"] > 1 else "")
+
+
+def _layer_names(layers: list[str]) -> list[str]:
+    """Short names: emb, 1, 2, ..., and final for what the last LayerNorm makes."""
+    short = {"embeddings": "emb", "final_hidden": "final", "mix": "mix"}
+    return [short.get(name, str(int(name.rpartition("_")[2]) + 1) if name[-1].isdigit() else name) for name in layers]
+
+
+def _masked(details: Details) -> list[str]:
+    places = [(start, loss) for start, loss, count in details["by_position"] if count]
+    chart = line_chart([Line("loss", [start for start, _ in places], [loss for _, loss in places])],
+                       x_label="position in the sequence", y_label="loss",
+                       levels={name: details["baselines"][name] for name in ("unigram", "bigram")})
+    bands = rows(["token", "loss", "tokens"], [[band, f"{loss:.3f}", f"{count:,}"] for band, loss, count
+                                               in details["by_frequency"] if count], numbers=(1, 2))
+    return [paragraph(f"Perplexity {details['perplexity']:,.1f} on {details['masked']:,} masked tokens."), chart,
+            paragraph("Loss by the frequency of the hidden token:"), bands]
+
+
+def _guesses(details: Details) -> list[str]:
+    table = [cell for cell in details["model"]["calibration"]["table"] if cell["predictions"]]
+    curve = line_chart([Line(MODEL, [cell["confidence"] for cell in table], [cell["accuracy"] for cell in table]),
+                        Line("perfect", [0.0, 1.0], [0.0, 1.0])],
+                       x_label="confidence of the first guess", y_label="share of right ones", legend_above=True)
+    norms = {whose: details[key]["gradient_norm_by_part"] for key, whose in (("model", MODEL), ("random_init", RANDOM))}
+    return [curve, paragraph("Norm of the gradient, by part of the model:"), rows(
+        ["part", MODEL, RANDOM], [[part, *(f"{of[part]:.4f}" for of in norms.values())] for part in norms[MODEL]],
+        numbers=(1, 2))]
+
+
+def _representations(details: Details) -> list[str]:
+    names = _layer_names(details["layers"])
+    entropy = details["model"]["attention_entropy_normalised"]
+    heads = [f"head {i + 1}" for i in range(len(entropy[0]))]
+    diversity = [Line(whose, list(range(len(names))), list(details["token_diversity"][key].values()))
+                 for key, whose in (("model", MODEL), ("random_init", RANDOM))]
+    return [heat_map(details["model"]["layer_similarity"], names, names, title="Likeness of layers (CKA)"),
+            heat_map(details["random_init"]["layer_similarity"], names, names,
+                     title="Likeness of layers (CKA), random init"),
+            heat_map(entropy, [f"layer {i + 1}" for i in range(len(entropy))], heads,
+                     title="Entropy of attention, as a share of even attention's"),
+            line_chart(diversity, x_label="layer", y_label="diversity of tokens", legend_above=True)]
+
+
+def _geometry(details: Details) -> list[str]:
+    names = ("effective_dimensionality", "effective_rank", "mean_cosine", "top_component", "mean_norm")
+    content = [[f"{layer}{note}", *(f"{of[name]:.3g}" for name in names)]
+               for key, note in (("model", ""), ("random_init", ", random init"))
+               for layer, of in details[key].items()]
+    return [rows(["layer", "effective dimensionality", "effective rank", "mean cosine", "first component",
+                  "mean length"], content, numbers=(1, 2, 3, 4, 5))]
+
+
+def _stability(details: Details) -> list[str]:
+    changes = details["model"]["perturbations"]
+    lines = [Line(name, list(range(len(of["layers"]))), [layer["kept"] or 0.0 for layer in of["layers"].values()])
+             for name, of in changes.items() if of["layers"]]
+    counts = rows(["change", "changed", "not seen", "impossible"], [
+        [name, *(f"{of[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, of in changes.items()],
+        numbers=(1, 2, 3))
+    return [line_chart(lines, x_label="layer", y_label="kept of the sentence's vector", legend_above=True),
+            paragraph("1: nothing has moved; 0: it might as well be another sentence."), counts]
+
+
+def _composition(details: Details) -> list[str]:
+    groups = {name: {MODEL: _bar(of["score"]), RANDOM: Bar(of["random_init"]),
+                     **({} if of["control"] is None else {"control": Bar(of["control"])})}
+              for name, of in details["categories"].items()}
+    return [bar_chart(groups, x_label="right, percent", levels={"chance": 0.5})]
+
+
+def _probe(details: Details) -> list[str]:
+    figure = details["figure"]
+    chosen = [row for row in details["rows"] if row["probe"] == "linear" and row["layer"] != "mix"]
+    key, random = ("f1", "random_f1") if figure == "f1" else ("accuracy", "random")
+    lines = [_over_layers(MODEL, [row[key] for row in chosen]), _over_layers(RANDOM, [row[random] for row in chosen])]
+    if figure != "f1":
+        lines.append(_over_layers("control task", [row["control"] for row in chosen]))
+    memory = {"memory": details["verdict"]["memory"], "majority": details["baselines"]["majority"][figure]}
+    columns = ["layer", "accuracy", *(["F1"] if figure == "f1" else []), RANDOM, "control task", "selectivity"]
+    content = [[row["layer"], *(_percent(row[name]) for name in ("accuracy", *(["f1"] if figure == "f1" else []),
+                                                                 random, "control", "selectivity"))]
+               for row in details["rows"]]
+    return [line_chart(lines, x_label="layer, 0 for the embeddings", y_label=figure, levels=memory,
+                       legend_above=True),
+            rows(columns, content, numbers=range(1, len(columns)))]
+
+
+def _over_layers(name: str, figures: list[Details]) -> Line:
+    values = [figure["mean"] for figure in figures]
+    several = figures[0]["values"] > 1
+    return Line(name, list(range(len(values))), values, [figure["low"] for figure in figures] if several else None,
+                [figure["high"] for figure in figures] if several else None)
+
+
+def _trees(details: Details) -> list[str]:
+    lines = [_over_layers(whose, [row[key]["uuas"] for row in details["rows"]])
+             for key, whose in (("model", MODEL), ("random", RANDOM))]
+    parts = [line_chart(lines, x_label="layer, 0 for the embeddings", y_label="UUAS",
+                        levels={"linear chain": details["baselines"]["linear chain"]["uuas"]}, legend_above=True)]
+    if details["rank_curve"]:
+        parts.append(line_chart([Line("UUAS", [point["rank"] for point in details["rank_curve"]],
+                                      [point["uuas"] for point in details["rank_curve"]])],
+                                x_label="rank of the probe", y_label="UUAS"))
+    names = ("uuas", "distance_spearman", "depth_spearman", "root_accuracy")
+    content = [[row["layer"], *(_percent(row["model"][name]) for name in names)] for row in details["rows"]]
+    return [*parts, rows(["layer", "UUAS", "distance Spearman", "depth Spearman", "root"], content,
+                         numbers=(1, 2, 3, 4))]
+
+
+def _tuning(details: Details) -> list[str]:
+    parts = []
+    for name, of in details.items():
+        names = list(of["figures"])
+        content = [["fine-tuned", *(_mean(of["figures"][figure]) for figure in names)]]
+        if of["from_random"]:
+            content.append(["from random weights", *(_mean(of["from_random"][figure]) for figure in names)])
+        content += [[f"baseline: {what}", f"{100 * value:.1f}", *[""] * (len(names) - 1)]
+                    for what, value in of["baselines"].items()]
+        parts.append(rows([name, *(figure.replace("_", " ") for figure in names)], content,
+                          numbers=range(1, len(names) + 1)))
+        if of["curve"]:
+            shares = [*map(float, of["curve"]), 1.0]
+            values = [*of["curve"].values(), sum(of["figures"][names[0]]) / len(of["figures"][names[0]])]
+            parts.append(line_chart([Line(name, [100 * share for share in shares], values)],
+                                    x_label="percent of the training data", y_label=names[0].replace("_", " "),
+                                    levels={what: value for what, value in of["baselines"].items() if value}))
+    return parts
+
+
+def _mean(values: list[float]) -> str:
+    return f"{100 * sum(values) / len(values):.1f}"
+
+
+def _grammar(details: Details) -> list[str]:
+    groups = {group["name"].replace("_", " "): {MODEL: _bar(group["accuracy"]["token"]), "bigram": Bar(
+        group["accuracy"]["bigram"]["mean"])} for group in details["phenomena"]}
+    content = [[group["name"].replace("_", " "), str(group["pairs"]),
+                *(_percent(group["accuracy"][scorer]) for scorer in ("token", "unigram", "bigram"))]
+               for group in details["paradigms"]]
+    return [bar_chart(groups, x_label="pairs right, percent", levels={"chance": details["chance"]}),
+            rows(["paradigm", "pairs", MODEL, "unigram", "bigram"], content, numbers=(1, 2, 3, 4))]
+
+
+def _verbs(details: Details) -> list[str]:
+    parts = []
+    for of in details.values():
+        groups = {f"{part['attractors']} attractors, {part['sentences']:,} sentences": {
+            scorer: _bar(figure) if scorer == "model" else Bar(figure["mean"])
+            for scorer, figure in part["accuracy"].items()} for part in of["by_attractors"]}
+        parts.append(bar_chart(groups, x_label="verbs right, percent", levels={"chance": 0.5}))
+    return parts
+
+
+def _facts(details: Details) -> list[str]:
+    content = [[of["relation"], f"{of['facts']:,}", f"{of['left_out']:,}", _percent(of["prompts"]["p_at_1"]),
+                _percent(of["prompts"]["p_at_10"]), _percent(of["frequent"]["p_at_1"]),
+                "" if of["negations"] is None else _percent(of["negations"]["p_at_1"])]
+               for of in details["relations"]]
+    return [rows(["relation", "facts", "left out", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
+                 numbers=range(1, 7))]
+
+
+def _words(details: Details) -> list[str]:
+    lines = []
+    for data in dict.fromkeys(of["data"] for of in details["similarity"]):
+        scores = [of for of in details["similarity"] if of["data"] == data and of["layer"] != "static"
+                  and of["spearman"] is not None]
+        if scores:
+            x = [float(of["layer"]) for of in scores]
+            lines += [Line(data, x, [of["spearman"]["mean"] for of in scores]),
+                      Line(f"{data}, {RANDOM}", x, [(of["untrained"] or {"mean": 0.0})["mean"] for of in scores])]
+    content = [[of["data"], of["section"] or "all", _percent(of["accuracy"]), _percent(of["nearest"]),
+                _percent(of["untrained"]), f"{of['questions']:,}"]
+               for of in details["analogies"] if of["layer"] == "static"]
+    parts = []
+    if lines:
+        parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman", legend_above=True))
+    if content:
+        parts.append(rows(["analogies, static vectors", "section", "right", "nearest word", RANDOM, "questions"],
+                          content, numbers=(2, 3, 4, 5)))
+    return parts
+
+
+SECTIONS: dict[str, Callable[[Details], list[str]]] = {
+    "masked": _masked, "guesses": _guesses, "representations": _representations, "geometry": _geometry,
+    "stability": _stability, "composition": _composition, "pos": _probe, "deplabel": _probe, "ner": _probe,
+    "dep": _trees, "classification": _tuning, "tagging": _tuning, "qa": _tuning, "blimp": _grammar,
+    "agreement": _verbs, "facts": _facts, "similarity": _words}

@@ -1,0 +1,126 @@
+"""mini-bert evaluate as a person uses it: the masked measurement alone, and everything with its page."""
+
+import json
+
+import pytest
+from suite_folder import make_model, make_tasks, make_text
+from typer.testing import CliRunner
+
+from mini_bert.cli.app import app
+from mini_bert.errors import DataError, InputError
+from mini_bert.evaluation.suite import PARTS
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    made = tmp_path_factory.mktemp("evaluate")
+    make_model(made / "model")
+    make_tasks(made / "tasks")
+    make_text(made / "text.txt")
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def run(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def evaluate(*arguments: object):
+        return CliRunner().invoke(app, ["evaluate", "--model", str(place / "model"), "--length", "16", "--threads", "1",
+                                        *map(str, arguments)])
+
+    return evaluate
+
+
+def everything(place, *more):
+    return "--quick", "--tasks", place / "tasks", "--data", place / "text.txt", "--max-samples", 20, *more
+
+
+def test_text_alone_is_the_masked_measurement_and_writes_nothing(place, run, tmp_path):
+    found = json.loads(run("--data", place / "text.txt", "--json").stdout)
+    assert {"model", "data", "seed", "length", "loss", "perplexity", "masked_accuracy", "masked", "baselines",
+            "by_position", "by_frequency", "baselines_from"} == set(found)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_is_a_table_and_a_page(place, run, tmp_path):
+    result = run(*everything(place))
+    assert result.exit_code == 0, result.output
+    for words in ("Masked prediction", "Probes", "Fine-tuning", "Zero-shot", "word-type memory", "random init",
+                  "linear chain", "chance 50.0"):
+        assert words in result.output
+    last = result.output.rstrip().splitlines()[-1]
+    assert last.endswith("evaluation.html")
+    html = (tmp_path / "evaluation.html").read_text("utf-8")
+    assert html.startswith("<!doctype html>")
+    again = json.loads(run(*everything(place, "--json")).stdout)
+    assert [part["name"] for part in again["parts"]] == list(PARTS)
+    assert {"model", "data", "tasks", "quick", "seed", "summary", "parts", "not_measured", "seconds",
+            "report"} <= set(again)
+    for row in again["summary"]:
+        assert row["baselines"] or row["random_init"] is not None
+        assert row["figure"] in html
+    assert [path.name for path in tmp_path.iterdir()] == ["evaluation.html"]
+
+
+def test_parts_can_be_chosen_and_the_page_named(place, run, tmp_path):
+    found = json.loads(run("--tasks", place / "tasks", "--data", place / "text.txt", "--only", "agreement, blimp",
+                           "--report", "grammar.html", "--json").stdout)
+    assert [part["name"] for part in found["parts"]] == ["blimp", "agreement"]
+    assert not found["quick"]
+    assert found["report"] == "grammar.html"
+    assert (tmp_path / "grammar.html").is_file()
+
+
+def test_without_tasks_the_rest_is_said_to_need_them(place, run):
+    result = run("--quick", "--data", place / "text.txt", "--max-samples", 20)
+    assert result.exit_code == 0, result.output
+    assert "not measured: pos: it needs task data; name a folder of them by --tasks" in result.output
+
+
+def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
+    import mini_bert.text.pydocs as pydocs
+
+    lines = ["The dog runs in the king .", "", "A cat sees the queen ."] * 9
+    monkeypatch.setattr(pydocs, "pydocs", lambda: iter(lines))
+    found = json.loads(run("--quick", "--only", "masked", "--json").stdout)
+    assert found["data"] == ["pydocs"]
+    assert [part["name"] for part in found["parts"]] == ["masked"]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "words"), [
+    (["--quick", "--tasks", "nowhere"], DataError, "no folder nowhere"),
+    (["--only", "pos,blump"], InputError, "no part 'blump'"),
+    (["--only", ","], InputError, "names no part"),
+    (["--quick", "--report", "no/where.html"], InputError, "no/where.html"),
+    (["--quick", "--data", "-"], InputError, "standard input"),
+])
+def test_bad_input_is_told_before_anything_is_computed(place, run, tmp_path, arguments, kind, words):
+    if "--data" not in arguments:
+        arguments = [*arguments, "--data", str(place / "text.txt")]
+    error = run(*arguments).exception
+    assert isinstance(error, kind)
+    assert words in str(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_malformed_file_is_named_with_its_line(place, run, tmp_path):
+    broken = tmp_path / "tasks" / "sst2"
+    broken.mkdir(parents=True)
+    (broken / "train.tsv").write_text("sentence\tlabel\na\t1\nb\n")
+    (broken / "dev.tsv").write_text("sentence\tlabel\na\t1\n")
+    error = run("--quick", "--data", place / "text.txt", "--tasks", tmp_path / "tasks").exception
+    assert isinstance(error, DataError)
+    assert "train.tsv, line 3: it has 1 columns, the first line 2" in str(error)
+
+
+def test_the_help_has_examples(run):
+    shown = run("--help").output
+    assert "mini-bert evaluate --quick --tasks eval/" in shown
+    assert "mini-bert evaluate --model mini --data wiki.dev.txt" in shown

@@ -1,0 +1,234 @@
+"""The whole evaluation on a small model and hand-written tasks: what it measures, remembers, and refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from suite_folder import make_model, make_tasks, make_text
+
+import mini_bert.evaluation.suite as suite
+from mini_bert import MiniBERT, WordPieceTokenizer
+from mini_bert.errors import DataError, InputError
+from mini_bert.evaluation.ngrams import NgramCounts
+from mini_bert.evaluation.statistics import Interval, of_groups
+from mini_bert.evaluation.suite import PARTS, Listener, comprehensive_evaluation
+from mini_bert.evaluation.suite_context import FULL, QUICK, Sizes
+from mini_bert.evaluation.suite_rows import NUMBER, Row, shown
+from mini_bert.report.evaluation_page import evaluation_page
+
+SMALL = QUICK.capped(40)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    made = tmp_path_factory.mktemp("suite")
+    make_model(made / "model")
+    make_tasks(made / "tasks")
+    make_text(made / "text.txt")
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(place):
+    return MiniBERT.load(place / "model"), WordPieceTokenizer.load(place / "model")
+
+
+def evaluate(place, model, **options):
+    options = {"text": [str(place / "text.txt")], "tasks": place / "tasks", "sizes": SMALL, "length": 16, "threads": 1,
+               **options}
+    return comprehensive_evaluation(*model, **options)
+
+
+@pytest.fixture(scope="module")
+def found(place, model):
+    return evaluate(place, model)
+
+
+def test_every_part_is_measured_in_order_with_a_baseline_beside_each_figure(found):
+    assert [part["name"] for part in found.parts] == list(PARTS)
+    assert found.not_measured == []
+    for part in found.parts:
+        assert part["rows"], part["name"]
+        assert part["seconds"] >= 0
+        for row in part["rows"]:
+            assert row["baselines"] or row["random_init"] is not None, row
+            assert row["sample"], row
+
+
+def test_sampled_figures_have_an_interval(found):
+    for row in found.summary():
+        assert isinstance(row["value"], dict), row
+        assert row["value"]["low"] <= row["value"]["mean"] <= row["value"]["high"], row
+
+
+def test_what_is_easy_is_learned_and_what_cannot_be_known_is_not(found):
+    rows = {(row["part"], row["figure"].split(",")[0]): row for row in found.summary()}
+    assert rows["pos", "accuracy"]["baselines"]["word-type memory"] == 1.0     # each word has one tag
+    assert rows["dep", "edges right (UUAS)"]["value"]["mean"] <= 1.0
+    assert rows["blimp", "average of 2 paradigms"]["baselines"]["chance"] == 0.5
+    loss = rows["masked", "loss"]
+    assert loss["baselines"]["uniform"] == pytest.approx(np.log(27))
+    assert loss["baselines"]["bigram"] < loss["baselines"]["unigram"] < loss["baselines"]["uniform"]
+    assert set(rows["forgetting", "masked accuracy after sst2"]["baselines"]) == {"before", "most frequent token"}
+
+
+def test_treebanks_are_taken_by_name_and_by_entities(found):
+    parts = {part["name"]: part for part in found.parts}
+    assert parts["pos"]["rows"][0]["sample"].startswith("en_a:")
+    assert parts["ner"]["rows"][0]["sample"].startswith("en_b:")
+    assert list(parts["tagging"]["details"]) == ["en_b"]
+    assert "Trained on big.json, measured on small.json." in parts["qa"]["notes"]
+
+
+def test_a_second_run_computes_nothing(place, model, found, monkeypatch):
+    for part in PARTS:
+        def refuse(context):
+            raise AssertionError("computed again")
+        monkeypatch.setitem(PARTS, part, PARTS[part]._replace(run=refuse))
+    again = evaluate(place, model)
+    assert again.parts == found.parts
+    with pytest.raises(AssertionError, match="computed again"):
+        evaluate(place, model, seed=1)
+    with pytest.raises(AssertionError, match="computed again"):
+        evaluate(place, model, fresh=True)
+
+
+def test_other_weights_are_another_model(place, model, found, monkeypatch):
+    other = MiniBERT.load(place / "model")
+    other.params.flat[0] += 1
+    monkeypatch.setitem(PARTS, "masked", PARTS["masked"]._replace(run=lambda context: 1 / 0))
+    with pytest.raises(ZeroDivisionError):                    # what is not a refusal of the data is not hidden
+        evaluate(place, (other, model[1]), only=["masked"])
+
+
+def test_without_tasks_what_needs_them_is_listed_with_the_hint(place, model):
+    found = evaluate(place, model, tasks=None)
+    assert {part["name"] for part in found.parts} == {name for name, part in PARTS.items() if part.needs is None}
+    reasons = {part["name"]: part["reason"] for part in found.not_measured}
+    assert set(reasons) == {name for name, part in PARTS.items() if part.needs}
+    assert all("--tasks" in reason for reason in reasons.values())
+
+
+def test_what_a_folder_has_not_is_listed_with_what_was_looked_for(place, model, tmp_path):
+    (tmp_path / "blimp").mkdir()
+    for file in (place / "tasks/blimp").iterdir():
+        (tmp_path / "blimp" / file.name).write_bytes(file.read_bytes())
+    found = evaluate(place, model, tasks=tmp_path, only=["blimp", "pos", "facts"])
+    assert [part["name"] for part in found.parts] == ["blimp"]
+    reasons = {part["name"]: part["reason"] for part in found.not_measured}
+    assert "NAME-ud-train.conllu" in reasons["pos"]
+    assert "lama/**/*.jsonl" in reasons["facts"]
+
+
+def test_a_model_without_an_mlm_head_is_measured_where_it_can_be(place, tmp_path):
+    folder = make_model(tmp_path / "model", head=False)
+    pair = MiniBERT.load(folder), WordPieceTokenizer.load(folder)
+    found = evaluate(place, pair, only=["masked", "geometry", "blimp", "similarity"])
+    assert [part["name"] for part in found.parts] == ["geometry", "similarity"]
+    assert {part["reason"] for part in found.not_measured} == {"The model has no MLM head."}
+
+
+def test_data_that_do_not_suit_a_part_are_its_reason_and_not_the_end(place, model, tmp_path):
+    (tmp_path / "lama").mkdir()
+    fact = {"sub_label": "x", "obj_label": "unheard", "masked_sentences": ["x [MASK] ."]}
+    (tmp_path / "lama/P1.jsonl").write_text(json.dumps(fact) + "\n")
+    found = evaluate(place, model, tasks=tmp_path, only=["masked", "facts"])
+    assert [part["name"] for part in found.parts] == ["masked"]
+    assert "one piece of the vocabulary" in found.not_measured[0]["reason"]
+
+
+def test_a_malformed_file_stops_before_anything_is_computed(place, model, tmp_path):
+    (tmp_path / "blimp").mkdir()
+    (tmp_path / "blimp/a.jsonl").write_text('{"sentence_good": "a"}\n')
+    heard = []
+
+    class Heard(Listener):
+        def begins(self, title, number, total):
+            heard.append(title)
+
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1: the field 'sentence_bad'"):
+        evaluate(place, model, tasks=tmp_path, listener=Heard())
+    assert heard == []
+    found = evaluate(place, model, tasks=tmp_path, only=["masked"])        # it is not asked for
+    assert len(found.parts) == 1
+
+
+def test_bad_input_is_one_sentence(place, model, tmp_path):
+    with pytest.raises(DataError, match="There is no folder"):
+        evaluate(place, model, tasks=tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"no part .posse. of the evaluation; choose some of masked, "):
+        evaluate(place, model, only=["pos", "posse"])
+    other = WordPieceTokenizer([*model[1].vocabulary, "more", "words"])
+    with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model knows 27"):
+        evaluate(place, (model[0], other))
+    with pytest.raises(InputError, match="at most 24 tokens"):
+        evaluate(place, model, length=64)
+
+
+def test_the_page_has_the_numbers_and_loads_nothing(found):
+    html = evaluation_page("Evaluation of a & b", {"model": "a", "data": ["x"], "quick": True, "tasks": None}, found)
+    assert "Evaluation of a &amp; b" in html
+    for row in found.summary():
+        assert shown(row["value"], row["unit"]) in html, row
+    assert html.count("<svg") >= 15
+    assert "http://" not in html
+    assert "https://" not in html
+    assert "nan" not in html.lower().replace("finance", "")
+    for part in found.parts:
+        assert f'href="#{part["name"]}"' in html
+        assert f'id="{part["name"]}"' in html
+
+
+def test_what_was_not_measured_is_on_the_page():
+    nothing = suite.Evaluation([], [{"name": "pos", "title": "Parts of speech", "level": "probes",
+                                     "reason": "no <treebank>"}], 0.0)
+    assert "no &lt;treebank&gt;" in evaluation_page("x", {}, nothing)
+
+
+# -------------------------------------------------------------------- what it is made of
+
+
+def test_a_figure_without_a_baseline_is_refused():
+    with pytest.raises(InputError, match="'accuracy' has no baseline"):
+        Row("accuracy", 0.9)
+    assert Row("loss", 2.0, {}, 9.0, NUMBER).to_dict()["random_init"] == 9.0
+
+
+def test_figures_are_shown_with_their_intervals():
+    assert shown(Interval(0.842, 0.836, 0.848, 100)._asdict()) == "84.2 ± 0.6"
+    assert shown(3.6244, NUMBER) == "3.624"
+    assert shown(None) == ""
+
+
+def test_a_cap_lowers_samples_and_leaves_runs_alone():
+    capped = FULL.capped(10)
+    assert (capped.sentences, capped.pairs, capped.sample_sequences) == (10, 10, 10)
+    assert (capped.probe_seeds, capped.runs, capped.epochs) == (FULL.probe_seeds, FULL.runs, FULL.epochs)
+    assert FULL.capped(None) is FULL
+    assert Sizes(pairs=5).capped(10).pairs == 5
+    with pytest.raises(InputError, match="at least 2, not 1"):
+        FULL.capped(1)
+
+
+def test_values_of_one_group_count_as_one_where_they_are_all_alike():
+    apart = of_groups([0, 1, 0, 1], [0, 1, 2, 3])
+    together = of_groups([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3])
+    assert apart.mean == together.mean == 0.5
+    assert together.margin == pytest.approx(apart.margin)     # the second of each pair says nothing new
+    assert apart.margin == pytest.approx(1.96 * np.std([0, 1, 0, 1], ddof=1) / 2)
+    assert of_groups([1, 2], [0, 0]).values == 1
+
+
+def test_what_is_left_out_of_the_counts_is_the_piece_itself():
+    ids = np.array([0, 1, 0, 1, 0, 2])
+    all_of_it, without = NgramCounts([ids], 3), NgramCounts([ids], 3, leave_out=True)
+    assert all_of_it.single(np.array([0, 2])).tolist() == [4 / 9, 2 / 9]
+    assert without.single(np.array([0, 2])).tolist() == [3 / 8, 1 / 8]
+    assert without.after(np.array([0]), np.array([1]))[0] == pytest.approx(0.7 * 1 / 2 + 0.3 * 2 / 8)

@@ -61,7 +61,7 @@ class ProbeOptions:
     seeds: int = 3
     seed: int = 0
     max_samples: int | None = None
-    pooling: str = "ends"                         # of a word's pieces: words.POOLINGS
+    pooling: str | None = None                    # of a word's pieces: ends for labels, mean for trees if not said
     threads: int = 0
     recipe: Recipe = field(default_factory=Recipe)
     rank: int = 64                                # of the structural probe
@@ -234,7 +234,7 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
     def run(team: Workers, network: MiniBERT, what: str, targets: Sequence[str],
             for_seeds: Sequence[int]) -> dict[_Job, _Outcome]:
         say = progress or (lambda what, done, total: None)
-        vectors = sets.vectors(network, tokenizer, layers=options.layers, pooling=options.pooling, team=team,
+        vectors = sets.vectors(network, tokenizer, layers=options.layers, pooling=options.pooling or "ends", team=team,
                                progress=lambda done: say(f"{what}: vectors", done, sets.windows))
         names = vectors["train"].names
         team.map(_standardise, [[vectors[split].layers[i] for split in SPLITS] for i in range(len(names))])
@@ -319,7 +319,7 @@ def probe(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, data: Probe
     if task == "dep":
         return probe_dependencies(model, tokenizer, *data, layers=options.layers, seeds=options.seeds,
                                   seed=options.seed, max_samples=options.max_samples, threads=options.threads,
-                                  rank=options.rank, rank_curve=options.rank_curve, pooling=options.pooling,
+                                  rank=options.rank, rank_curve=options.rank_curve, pooling=options.pooling or "mean",
                                   progress=progress).to_dict()
     return probe_labels(model, tokenizer, task, *data, options=options, progress=progress).to_dict()
 

@@ -195,7 +195,7 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
                        test: Sequence[Sentence], dev: Sequence[Sentence] | None = None, *,
                        layers: Sequence[str] | None = None, rank: int = 64, rank_curve: Sequence[int] = (),
                        seeds: int = 3, seed: int = 0, max_samples: int | None = None, threads: int = 0,
-                       pooling: str = "ends", recipe: StructuralRecipe | None = None,
+                       pooling: str = "mean", recipe: StructuralRecipe | None = None,
                        progress: Callable[[str, int, int], None] | None = None) -> StructuralReport:
     """Both structural probes on every layer, for several seeds; each seed has an untrained model of its own.
 

@@ -6,7 +6,7 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test check parity bench-text bench-train bench-scaling clean
+.PHONY: help quickstart test browser screenshots check parity bench-text bench-train bench-scaling clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -26,6 +26,15 @@ quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a m
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity
+
+browser: $(VENV)/.browser           ## test the explorer in a real browser, Debian's chromium
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
+		{ echo "The browser tests need chromium and chromedriver; install them and try again."; exit 1; }
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest tests/explorer/test_browser.py
+
+screenshots: $(VENV)/.browser       ## make the pictures in docs/images anew
+	$(VENV)/bin/python docs/screenshots.py
 
 check: $(VENV)/.check               ## ruff, mypy --strict
 	$(VENV)/bin/ruff check .
@@ -61,6 +70,10 @@ $(VENV)/.installed: $(VENV)/.python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,viz,explorer]"
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.test
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[browser]"
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test

@@ -35,6 +35,8 @@ __all__ = [
     "CorpusError",
     "InputError",
     "MLMDataGenerator",
+    "MathematicalAnalyzer",
+    "MathematicalExplorer",
     "MiniBERT",
     "MiniBERTGradients",
     "MiniBertError",
@@ -44,6 +46,7 @@ __all__ = [
     "NumericalError",
     "ParameterError",
     "Trainer",
+    "TrainingAnalyzer",
     "TrainingConfig",
     "VocabularyError",
     "WordPieceTokenizer",
@@ -59,6 +62,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .analysis.components import MathematicalAnalyzer
+    from .analysis.explorer import MathematicalExplorer
+    from .analysis.training_analyzer import TrainingAnalyzer
     from .text.corpus import Corpus
     from .text.generator import MLMDataGenerator
     from .text.tokenizer import WordPieceTokenizer
@@ -68,7 +74,9 @@ if TYPE_CHECKING:
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
 _LATER = {"AdamW": "training.optimiser", "Corpus": "text.corpus", "MLMDataGenerator": "text.generator",
-          "Trainer": "training.trainer", "TrainingConfig": "training.config", "WordPieceTokenizer": "text.tokenizer"}
+          "MathematicalAnalyzer": "analysis.components", "MathematicalExplorer": "analysis.explorer",
+          "Trainer": "training.trainer", "TrainingAnalyzer": "analysis.training_analyzer",
+          "TrainingConfig": "training.config", "WordPieceTokenizer": "text.tokenizer"}
 
 
 def __getattr__(name: str) -> Any:

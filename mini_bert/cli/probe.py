@@ -37,8 +37,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                   seeds: Annotated[int, typer.Option(min=1, help="Runs of each probe.")] = 3,
                   rank: Annotated[int, typer.Option(min=1, help="Of the structural probe, for dep.")] = 64,
                   pooling: Annotated[str | None, typer.Option(
-                      help="A word's vector from its pieces: ends (the first and the last, side by side), mean, first or "
-                           "last. Ends by default, and the mean for dep.")] = None,
+                      help="A word's vector from its pieces: ends (the first and the last, side by side), mean, first "
+                           "or last. Ends by default, and the mean for dep.")] = None,
                   max_samples: Annotated[int | None, typer.Option(min=2, help="Sentences of each file, drawn by the "
                                                                   "seed.")] = None,
                   threads: Annotated[int, typer.Option(min=0, help="0 for all cores.")] = 0,

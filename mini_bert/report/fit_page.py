@@ -1,12 +1,12 @@
 """The page about a fit: what was learned from the text, against what guessing would have done."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from ..evaluation.masked_lm import MaskedReport
 from ..inference.examples import Example
 from .chart import Line, line_chart
+from .examples import example
 from .page import facts, page, paragraph, rows, section
 
 
@@ -21,7 +21,7 @@ def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str
     if found:
         parts.append(section("Words for masks", paragraph(
             "Sentences that were held out, with one word hidden, and what the model puts there."),
-            *map(_example, found)))
+            *map(example, found)))
     return page(title, *parts)
 
 
@@ -51,13 +51,3 @@ def _figures(heldout: MaskedReport, before: MaskedReport | None) -> str:
 def _by_frequency(heldout: MaskedReport) -> str:
     return rows(["token", "loss", "tokens"], [[band, f"{loss:.3f}", f"{count:,}"] for band, loss, count
                                               in heldout.by_frequency if count], numbers=(1, 2))
-
-
-def _example(example: Example) -> str:
-    text = escape(example.text).replace("[MASK]", "<b>[MASK]</b>", 1)
-    bars = "".join(
-        f'<tr{" class=right" if word.token == example.truth else ""}><td>{escape(word.token)}</td>'
-        f'<td class="number">{word.probability:.1%}</td><td style="width:60%">'
-        f'<span class="bar" style="width:{100 * word.probability:.1f}%"></span></td></tr>'
-        for word in example.candidates)
-    return f"<p>{text} <small>(there stood: {escape(example.truth)})</small></p><table>{bars}</table>"

@@ -18,19 +18,20 @@ ALLOWED = {
     "configs": {"core"},
     "training": {"core", "text", "configs"},
     "evaluation": {"core", "text", "configs", "training", "inference"},
-    "analysis": {"core", "text", "configs", "training", "evaluation"},
+    "analysis": {"core", "text", "configs", "training", "inference", "evaluation"},
     "plots": set(),
     "inference": {"core", "text"},
-    "report": {"evaluation", "inference", "training"},
+    "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots"},
     "fit": {"core", "text", "training", "evaluation", "inference", "report", "factory"},
     "bench": {"core", "text", "configs", "training"},
     "interop": {"core", "text", "training", "evaluation", "analysis"},
-    "explorer": {"core", "text", "configs", "training", "evaluation", "analysis", "plots"},
+    "explorer": {"core", "text", "configs", "training", "inference", "evaluation", "analysis", "factory"},
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"},
-               "plots": {"numpy", "matplotlib"}, "bench": {"numpy"},
+               "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"},
+               "explorer": {"numpy", "starlette", "uvicorn"},
                "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
 

@@ -1,0 +1,67 @@
+"""The batch that an analysis looks at, and its loss."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.gradients import add_mlm_gradients
+from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import cross_entropy_forward
+from ..core.params import Parameters
+from ..errors import InputError
+from ..text.batches import MLMBatch
+from ..training.batch_gradients import micro_batches
+
+DataBatch = MLMBatch | Sequence[Any]
+_AT_A_TIME = 16               # sequences of a forward pass, so that a large batch needs little memory
+
+
+def as_batch(data_batch: DataBatch) -> MLMBatch:
+    """An MLMBatch, or (input_ids, target_ids, mask_positions), as `mask_tokens` gives them, and an attention mask."""
+    if isinstance(data_batch, MLMBatch):
+        batch = data_batch
+    elif isinstance(data_batch, Sequence) and 3 <= len(data_batch) <= 4:
+        ids, targets, positions, *mask = (np.asarray(part) for part in data_batch)
+        real = mask[0].astype(bool) if mask else np.ones(ids.shape, bool)
+        batch = MLMBatch(ids, targets, positions.astype(bool), real)
+    else:
+        raise InputError("A batch is an MLMBatch, or (input_ids, target_ids, mask_positions) and an attention mask if "
+                         "there is padding.")
+    if batch.input_ids.ndim != 2 or not batch.mask_positions.any():
+        raise InputError("A batch must be of shape (sequences, tokens) with something masked, so that it has a loss.")
+    return batch
+
+
+def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
+    """The mean loss at the masked positions, without dropout; infinity where it is no number."""
+    total, count = 0.0, 0
+    training, model.training = model.training, False
+    try:
+        for part in micro_batches(batch, _AT_A_TIME):
+            with np.errstate(over="ignore", invalid="ignore"):
+                logits, _ = model.forward(part.input_ids, part.attention_mask, token_types=part.token_types,
+                                          positions=part.mask_positions, recompute=True)
+                loss, _ = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
+            total, count = total + loss, count + int(part.mask_positions.sum())
+    except ArithmeticError:                       # NumericalError: the numbers have grown beyond the precision
+        return float("inf")
+    finally:
+        model.training = training
+    return total / count if np.isfinite(total) else float("inf")
+
+
+def batch_gradient(model: MiniBERT, batch: MLMBatch) -> tuple[float, Parameters]:
+    """The mean loss and its gradient, without dropout."""
+    gradients = model.params.zeros_like()
+    total, count = 0.0, 0
+    training, model.training = model.training, False
+    try:
+        for part in micro_batches(batch, _AT_A_TIME):
+            loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
+                                             part.attention_mask, token_types=part.token_types)
+            total, count = total + loss, count + masked
+    finally:
+        model.training = training
+    gradients.flat /= count
+    return total / count, gradients

@@ -1,0 +1,103 @@
+"""The doctor: reads a run, and says in plain words whether its curve is healthy and what ails it if not.
+
+The diseases are in doctor_curve.py, doctor_steps.py, doctor_model.py and doctor_data.py, a function each; here they
+are asked in turn. A run that is still going, or of which something is missing, is examined as far as it is there, and
+what could not be examined is said.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+from os import PathLike
+from typing import Any
+
+from ..errors import CheckpointError, ConfigError, CorpusError, InputError, NumericalError
+from . import doctor_curve, doctor_data, doctor_model, doctor_steps  # noqa: F401  (they fill the table)
+from .levels import Comparison, Levels, compared_with_reference
+from .run_record import NotThere, RunRecord
+from .symptoms import DISEASES, Case, Finding
+
+HEALTHY, SICK, UNCLEAR = "healthy", "sick", "unclear"
+_UNCLEAR = {"too short to tell"}                  # findings that are no disease
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the doctor says of a run."""
+
+    run: str
+    verdict: str                          # healthy, sick or unclear
+    says: str
+    findings: list[Finding]               # the one to treat first first
+    step: int
+    finished: bool
+    loss: float | None                    # the last one, held out if there are such
+    levels: Levels
+    reference: Comparison | None
+    measured: dict[str, float]            # figures of all checks
+    left_out: dict[str, str]              # checks that could not be made, and why
+    notes: list[str]
+
+    @property
+    def healthy(self) -> bool:
+        return self.verdict == HEALTHY
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"run": self.run, "verdict": self.verdict, "says": self.says,
+                "findings": [finding.to_dict() for finding in self.findings], "step": self.step,
+                "finished": self.finished, "loss": self.loss, "levels": self.levels.to_dict(),
+                "reference": None if self.reference is None else self.reference.to_dict(),
+                "measured": {key: value if isfinite(value) else None for key, value in self.measured.items()},
+                "left_out": self.left_out, "notes": self.notes}
+
+
+def examine(run: str | PathLike[str], corpus: str | PathLike[str] | None = None) -> Diagnosis:
+    """Examine the run in a directory. `corpus` says where its text is now, if it was moved."""
+    record = RunRecord.read(run, corpus)
+    if corpus is not None:
+        record.require_corpus()                   # one that is named and cannot be used is refused
+    case = Case(record)
+    findings: list[Finding] = []
+    left_out: dict[str, str] = {}
+    for disease in sorted(DISEASES.values(), key=lambda disease: disease.place):
+        try:
+            finding = disease.check(case)
+        except NotThere as reason:
+            left_out[disease.name] = str(reason)
+        except (CheckpointError, ConfigError, CorpusError, InputError, NumericalError) as error:
+            left_out[disease.name] = str(error)   # a damaged file, or a model that gives no numbers
+        else:
+            if finding is not None:
+                findings.append(finding)
+    reference = None
+    try:
+        reference = compared_with_reference(record)
+    except NotThere as reason:
+        left_out["comparison with the reference curve"] = str(reason)
+    verdict = HEALTHY if not findings else UNCLEAR if {f.name for f in findings} <= _UNCLEAR else SICK
+    curve = record.curve
+    return Diagnosis(str(record.directory), verdict, _says(verdict, case, findings, reference), findings,
+                     int(record.records[-1].get("step", 0)) if record.records else 0, record.finished,
+                     float(curve.losses[-1]) if len(curve) else None, case.levels, reference, case.measured, left_out,
+                     record.notes)
+
+
+def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparison | None) -> str:
+    """The verdict in a sentence or two."""
+    if verdict == SICK:
+        return f"Not healthy: {findings[0].name}" + (
+            f", and {len(findings) - 1} more finding{'s' if len(findings) > 2 else ''}." if len(findings) > 1 else ".")
+    if verdict == UNCLEAR:
+        return f"Nothing is wrong so far. {findings[0].says}"
+    levels, loss = case.levels, case.loss
+    below = [f", below {words} ({level:.3f})" for level, words in (
+        (levels.bigram, "what the token before gives"), (levels.unigram, "what frequencies give"),
+        (levels.uniform, "guessing evenly")) if level is not None and loss < level]
+    kind = "held-out" if case.curve.heldout else "training"
+    sentence = f"Healthy: the {kind} loss is {loss:.3f}{below[0] if below else ''}"
+    speed = 1e6 * doctor_curve.pace(case)
+    sentence += f", and falls by {speed:.3g} a million tokens." if speed > 0 else ", and has stopped falling."
+    if reference is not None:
+        apart = reference.loss - reference.reference
+        sentence += (f" It is {abs(apart):.3f} {'above' if apart > 0 else 'below'} the reference curve at "
+                     f"{reference.tokens:,.0f} tokens (band {reference.low:.3f} to {reference.high:.3f}).")
+    return sentence

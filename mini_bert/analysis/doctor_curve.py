@@ -1,0 +1,191 @@
+"""Diseases that are seen in a run's losses.
+
+Where a curve stands is told by the levels of levels.py; how it moves by its pace, nats per token over the second
+half of what it has seen. Thresholds have their reasons beside them.
+"""
+
+import numpy as np
+
+from .run_record import NotThere
+from .symptoms import Case, Finding, Sure, disease
+
+# A curve can be judged when the model has met the average token so often; the recipe of the shipped model leaves the
+# unigram level after about 15, a plain start after more than a hundred.
+TOKENS_A_PIECE = 40
+LEAST_POINTS, LEAST_STEPS = 4, 50
+# A run is stuck if at its pace it would need so many times what it has seen to come to the next level. Healthy runs
+# of the laboratory need 1.2 at the most, those that sit on a plateau 3 and more.
+PATIENCE = 2.0
+LEAST_GAP = 0.05              # nats; levels that are nearer than that cannot be told apart
+HALF = 0.5                    # of the way from one level to the next: before it, a stuck curve is at the first
+
+
+def short_reasons(case: Case) -> list[str]:
+    """Why nothing can be said about the curve yet; empty if something can."""
+    run = case.run
+    if not len(run.curve):
+        return ["the log has no loss yet"]
+    curve, reasons = run.curve, []
+    steps, tokens = float(curve.steps[-1]), float(curve.tokens[-1])
+    if len(curve) < LEAST_POINTS:
+        reasons.append(f"the log has {len(curve)} losses; {LEAST_POINTS} are needed")
+    if steps < LEAST_STEPS:
+        reasons.append(f"it has taken {steps:.0f} steps; {LEAST_STEPS} are needed")
+    if tokens < TOKENS_A_PIECE * run.vocab_size:
+        reasons.append(f"it has seen {tokens:,.0f} tokens; a vocabulary of {run.vocab_size:,} needs "
+                       f"{TOKENS_A_PIECE * run.vocab_size:,}")
+    rates = run.column("learning_rate")
+    if np.isfinite(rates).any():
+        warm = float(run.column("step")[int(np.argmax(rates >= 0.99 * np.nanmax(rates)))])
+        if steps < 2 * warm:
+            reasons.append(f"its warm-up took {warm:.0f} of its {steps:.0f} steps")
+    return reasons
+
+
+def judged(case: Case) -> bool:
+    """Is the curve long enough to say where it is stuck?"""
+    return not short_reasons(case)
+
+
+def pace(case: Case) -> float:
+    """By how much the loss falls with each token, over the second half of the tokens; negative if it rises.
+
+    Points where the schedule has taken the rate below a tenth are left out: there nothing moves any more.
+    """
+    curve = case.curve
+    rates = case.run.column("learning_rate")
+    there = np.isfinite(rates)
+    alive = np.ones(len(curve), bool)
+    if there.any():
+        alive = np.interp(curve.steps, case.run.column("step")[there], rates[there]) >= 0.1 * rates[there].max()
+    late = alive & (curve.tokens >= curve.tokens[-1] / 2)
+    if late.sum() < 3:
+        late = np.arange(len(curve)) >= len(curve) - 3
+    x, y = curve.tokens[late], curve.losses[late]
+    if len(x) < 2 or np.ptp(x) == 0:
+        return 0.0
+    x = x - x.mean()
+    return float(-(x @ y) / (x @ x))
+
+
+def forecast(case: Case, target: float) -> float:
+    """How many times the tokens seen so far it would take to come down to `target`, at this pace."""
+    gap, speed = case.loss - target, pace(case)
+    if gap <= 0:
+        return 0.0
+    return gap / speed / float(case.curve.tokens[-1]) if speed > 0 else float("inf")
+
+
+def next_level(case: Case) -> float:
+    """What is behind the unigram level: the bigram's, or where the corpus is not there to say, three quarters of it."""
+    return case.levels.bigram if case.levels.bigram is not None else 0.75 * case.unigram
+
+
+# -------------------------------------------------------------------- where the curve stands
+
+
+@disease("over-fitting", 100)
+def over_fitting(case: Case) -> Finding | None:
+    """The held-out loss rises again while that of the training falls."""
+    heldout, training = case.run.heldout_curve, case.run.training_curve
+    if len(heldout) < 3:
+        raise NotThere("its log has fewer than three held-out losses.")
+    best = int(np.argmin(heldout.losses))
+    risen = float(heldout.losses[-2:].min() - heldout.losses[best])       # twice in a row: once may be chance
+    case.measured["heldout_rise"] = risen
+    since = training.steps >= heldout.steps[best]
+    if since.sum() < 2:
+        return None
+    fallen = float(np.median(training.losses[since][: max(1, since.sum() // 3)])
+                   - np.median(training.losses[since][-max(1, since.sum() // 3) :]))
+    epochs = _epochs(case)
+    # a hundredth of the loss is beyond what one evaluation differs from the next: their masks are the same
+    if risen < max(0.05, 0.01 * heldout.losses[best]) or fallen < 0.02:
+        return None
+    return Finding("over-fitting", Sure.CERTAIN,
+                   f"Since step {heldout.steps[best]:.0f} the held-out loss has risen by {risen:.2f}, while that of "
+                   f"the training has fallen by {fallen:.2f}" + (f"; the text has been read {epochs:.0f} times."
+                                                                 if epochs is not None else "."),
+                   {"best_step": float(heldout.steps[best]), "lowest_heldout_loss": float(heldout.losses[best]),
+                    "heldout_loss": float(heldout.losses[-1]), "training_loss": float(training.losses[-1])}
+                   | ({"epochs": epochs} if epochs is not None else {}),
+                   "Take the checkpoint in best/, and train on more text rather than longer.")
+
+
+def _epochs(case: Case) -> float | None:
+    try:
+        return float(case.curve.tokens[-1]) / max(case.run.corpus.manifest.tokens, 1)
+    except NotThere:
+        return None
+
+
+@disease("still at uniform", 110)
+def at_uniform(case: Case) -> Finding | None:
+    """The loss is that of guessing evenly: not even the tokens' frequencies have been learned."""
+    uniform, unigram = case.levels.uniform, case.unigram
+    if not judged(case) or uniform - unigram < LEAST_GAP or case.loss > uniform + 0.5:
+        return None                               # a text whose tokens are all alike frequent has no such level
+    if case.loss < uniform - HALF * (uniform - unigram):
+        return None
+    return Finding("still at uniform", Sure.CERTAIN,
+                   f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}, near {uniform:.2f} for "
+                   f"guessing evenly; the frequencies alone would give {unigram:.2f}.",
+                   {"loss": case.loss, "uniform_loss": uniform, "unigram_loss": unigram},
+                   "See that the targets are the ids before masking and that the head learns (mini-bert overfit: one "
+                   "batch must be learned by heart).")
+
+
+@disease("stuck at unigram", 120)
+def at_unigram(case: Case) -> Finding | None:
+    """The loss stays where the tokens' frequencies alone bring it: what stands around a token is not used."""
+    uniform, unigram, target = case.levels.uniform, case.unigram, next_level(case)
+    near = unigram - HALF * (unigram - target)
+    times = forecast(case, target)
+    case.measured["way_to_bigram"] = (unigram - case.loss) / (unigram - target) if unigram > target else 0.0
+    if not judged(case) or unigram - target < LEAST_GAP or times < PATIENCE \
+            or not near < case.loss < uniform - HALF * (uniform - unigram):
+        return None
+    return Finding("stuck at unigram", Sure.CERTAIN if case.levels.bigram is not None else Sure.LIKELY,
+                   f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}; frequencies alone give "
+                   f"{unigram:.2f}, the token before {target:.2f}" + (
+                       f", and at this pace that is {times:.1f} times as many tokens away." if np.isfinite(times)
+                       else ", and it is not falling."),
+                   {"loss": case.loss, "unigram_loss": unigram, "bigram_loss": target,
+                    "nats_per_million_tokens": 1e6 * pace(case)},
+                   "Begin with heads that look at neighbours: training.init=local.")
+
+
+@disease("stuck at the bigram plateau", 130)
+def at_bigram(case: Case) -> Finding | None:
+    """The loss stays where a look at one neighbour brings it: the rest of the sentence is not used."""
+    unigram, bigram = case.unigram, case.bigram
+    gap = unigram - bigram
+    fall = pace(case) * float(case.curve.tokens[-1]) / 2
+    case.measured["fall_in_second_half"] = fall
+    # near: past half of the way, and not a quarter beyond; still: it has moved by less than a tenth of the way
+    near = bigram - 0.25 * gap < case.loss < unigram - HALF * gap
+    if not judged(case) or gap < LEAST_GAP or not near or abs(fall) > 0.1 * gap:
+        return None
+    return Finding("stuck at the bigram plateau", Sure.LIKELY,
+                   f"The loss is {case.loss:.2f}, about what the token before alone gives ({bigram:.2f}), and fell "
+                   f"by {max(fall, 0):.3f} over the second half of {case.curve.tokens[-1]:,.0f} tokens.",
+                   {"loss": case.loss, "bigram_loss": bigram, "unigram_loss": unigram, "fall_in_second_half": fall},
+                   "Let heads look further: more of them (model.num_heads) or more layers, and none of W_Q, W_K and "
+                   "position_embeddings frozen.")
+
+
+@disease("too short to tell", 200)
+def too_short(case: Case) -> Finding | None:
+    """There is too little of the curve to say where it goes."""
+    reasons = short_reasons(case)
+    if not reasons:
+        return None
+    curve = case.run.curve
+    if len(curve) >= 2 and case.levels.unigram is not None:
+        level = next_level(case)
+        if case.unigram - level > LEAST_GAP and curve.losses[-1] < level:
+            return None                           # past every plateau already, as a model that began trained is
+    return Finding("too short to tell", Sure.POSSIBLE, f"The curve cannot be judged yet: {'; '.join(reasons)}.",
+                   {"points": float(len(curve)), "steps": float(curve.steps[-1]) if len(curve) else 0.0,
+                    "tokens": float(curve.tokens[-1]) if len(curve) else 0.0},
+                   "Let it run on, and ask again.")

@@ -1,0 +1,185 @@
+"""Figures of a model, a text or a run: what `analysis` and `evaluation` compute, drawn by `plots`."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis.gradient_flow import analyze_gradient_flow
+from ..analysis.levels import measured_levels
+from ..analysis.loss_landscape import analyze_loss_landscape
+from ..analysis.run_record import RunRecord
+from ..analysis.weight_evolution import track_weight_changes, weight_spectrum
+from ..core.arrays import Array
+from ..core.model import MiniBERT
+from ..errors import DataError, InputError
+from ..evaluation.formats.lines import numbered_lines, wrong
+from ..evaluation.geometry import compute_layer_similarity, layer_states
+from ..inference.embed import embed
+from ..inference.inputs import padded, require_vocabulary
+from ..plots import (
+    Picture,
+    plot_attention_grid,
+    plot_confusion_matrix,
+    plot_embedding_projection,
+    plot_gradient_flow,
+    plot_layer_similarity,
+    plot_loss_landscape,
+    plot_probe_accuracy,
+    plot_spectrum,
+    plot_training_curves,
+    plot_weight_evolution,
+    visualize_attention_patterns,
+)
+from ..text.batches import MLMBatch
+from ..text.masking import Masking
+from ..text.tokenizer import WordPieceTokenizer
+
+_MOST_LINES = 7               # of weights that change most; more cannot be told apart
+
+
+# -------------------------------------------------------------------- a model on a text
+
+def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: int = 0,
+                             tokenizer: WordPieceTokenizer | None = None) -> Picture:
+    """One head on one text: a row for each token that looks, a column for each that is looked at.
+
+    Without a tokenizer that of the shipped model `mini` is taken.
+    """
+    weights, tokens = attention_on(model, tokenizer or WordPieceTokenizer.load("mini"), text)
+    L, A = weights.shape[:2]
+    for name, number, count in (("layer", layer, L), ("head", head, A)):
+        if not 0 <= number < count:
+            raise InputError(f"There is no {name} {number}; this model has {name}s 0 to {count - 1}.")
+    return visualize_attention_patterns(weights, tokens, layer, head)
+
+
+def attention_overview(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
+    """All heads of all layers on one text."""
+    return plot_attention_grid(*attention_on(model, tokenizer, text))
+
+
+def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> tuple[Array, list[str]]:
+    """Attention weights (L, A, T, T) on a text, and its tokens; a longer text is cut to what the model takes."""
+    require_vocabulary(model, tokenizer)
+    ids = tokenizer.encode(text, max_length=model.config.max_seq_length)
+    _, cache = model.encode(np.array([ids]), None)
+    weights = np.stack([cache[f"attention_weights_{i}"][0] for i in range(model.config.num_layers)])
+    return weights, [tokenizer.vocabulary[i] for i in ids]
+
+
+def gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
+    """How large the gradient of the loss is at each layer's output, 15 % of the text's words being masked."""
+    found = analyze_gradient_flow(model, tokenizer, text)
+    return plot_gradient_flow({"embeddings": found.layers[0].at_input} |
+                              {f"hidden_{layer.layer}": layer.at_output for layer in found.layers})
+
+
+def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> Picture:
+    """How alike the layers are on some texts, by debiased linear CKA."""
+    require_vocabulary(model, tokenizer)
+    ids, mask = _rows(model, tokenizer, texts)
+    _, cache = model.encode(ids, mask)
+    states = layer_states(cache)
+    return plot_layer_similarity(compute_layer_similarity(list(states.values()), mask), list(states))
+
+
+def sentence_projection(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], method: str = "pca",
+                        seed: int = 0) -> Picture:
+    """Sentences as points: their mean vectors in the plane."""
+    return plot_embedding_projection(embed(model, tokenizer, list(texts)), [_short(text) for text in texts],
+                                     method=method, seed=seed)
+
+
+def landscape(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, plane: bool = False,
+              points: int = 21, seed: int = 0) -> Picture:
+    """The loss on texts with 15 % masked, along one random direction or over a plane of two."""
+    require_vocabulary(model, tokenizer)
+    ids, mask = _rows(model, tokenizer, texts)
+    masked, positions = Masking()(ids, tokenizer.vocabulary, seed=seed, epoch=0, sequences=np.arange(len(ids)))
+    steps = np.linspace(-1, 1, points)
+    found = analyze_loss_landscape(model, MLMBatch(masked, ids, positions, mask), alphas=steps,
+                                   betas=steps if plane else None, seed=seed)
+    return plot_loss_landscape(found.alphas, found.losses, found.betas)
+
+
+def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
+    """Singular values of a layer's matrices, or W_O of each layer."""
+    chosen = [f"W_O_{i}" for i in range(model.config.num_layers)] if layer is None else \
+        [f"{name}_{layer}" for name in ("W_Q", "W_K", "W_V", "W_O", "W1", "W2")]
+    names = [name for name in chosen if name in model.params]
+    if not names:
+        raise InputError(f"There is no layer {layer}; this model has layers 0 to {model.config.num_layers - 1}.")
+    return plot_spectrum({name: weight_spectrum(model.params[name]).singular_values.tolist() for name in names})
+
+
+# -------------------------------------------------------------------- a run
+
+def training_curves(run: str | PathLike[str]) -> Picture:
+    """A run's losses against what guessing loses on the same text."""
+    record = RunRecord.read(run)
+    if not record.records:
+        raise InputError(record.notes[-1])
+    levels = measured_levels(record).to_dict()
+    return plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
+                                                 if levels[name] is not None})
+
+
+def weight_evolution(run: str | PathLike[str]) -> Picture:
+    """How far the parameters that moved most are from where the first kept checkpoint has them."""
+    found = track_weight_changes(run, ranks=False)
+    if len(found.steps) < 2:
+        raise InputError(f"{run} keeps one checkpoint alone; weights are compared between two or more "
+                         "(training.keep_checkpoints).")
+    return plot_weight_evolution(found.steps, {name: found.changes[name].from_first
+                                               for name in found.fastest[:_MOST_LINES]},
+                                 "|W - W first| / |W first|")
+
+
+# -------------------------------------------------------------------- results of other commands
+
+def probe_accuracy(path: Path) -> Picture:
+    """The output of `mini-bert probe pos|deplabel|ner --json`: each layer beside random init, memory and majority."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        rows = [row for row in found["rows"] if row["probe"] == "linear"]
+        half = [_half(row["accuracy"]) for row in rows]
+        return plot_probe_accuracy(
+            [row["layer"] for row in rows],
+            {"model": [row["accuracy"]["mean"] for row in rows], "random init": [row["random"]["mean"] for row in rows],
+             "control task": [row["control"]["mean"] for row in rows]}, {"model": half},
+            {name: figures["accuracy"] for name, figures in found["baselines"].items() if "lowercase" not in name})
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is not the output of mini-bert probe pos, deplabel or ner with --json ({error}).") \
+            from None
+
+
+def confusion(path: Path) -> Picture:
+    """A file with two columns, the true label and the predicted one, separated by a tab."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, text in numbered_lines(path):
+        parts = text.split("\t")
+        if len(parts) != 2:
+            raise wrong(path, number, "a true and a predicted label are needed, separated by a tab")
+        counts[parts[0], parts[1]] += 1
+    if not counts:
+        raise DataError(f"{path} has no labels.")
+    labels = sorted({label for pair in counts for label in pair})
+    return plot_confusion_matrix([[counts[a, b] for b in labels] for a in labels], labels)
+
+
+def _half(interval: Mapping[str, float]) -> float:
+    return max(0.0, (interval.get("high", interval["mean"]) - interval.get("low", interval["mean"])) / 2)
+
+
+def _rows(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> tuple[Any, Any]:
+    return padded([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
+                  tokenizer.vocabulary.pad)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"

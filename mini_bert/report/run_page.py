@@ -1,0 +1,104 @@
+"""The page about a training run, live or finished: what the doctor says, its curves, its parts, and words for masks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..analysis.doctor import Diagnosis, examine
+from ..analysis.run_record import NotThere, RunRecord
+from ..inference.examples import Example, examples
+from .chart import Line, line_chart
+from .examples import example
+from .page import facts, page, paragraph, rows, section
+
+_POINTS = 400                 # of a line: more cannot be seen
+
+
+def run_page(run: RunRecord) -> str:
+    """Everything that a run's directory says about it."""
+    diagnosis = examine(run.directory, run.corpus_at)
+    parts = [section("The doctor's verdict", *_verdict(diagnosis)), section("Losses", *_losses(run, diagnosis)),
+             section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
+             section("Settings", *_settings(run.description))]
+    if found := _examples(run):
+        parts.insert(2, section("Words for masks", paragraph(
+            "Sentences that were held out, with one word hidden, and what the newest checkpoint puts there."),
+            *map(example, found)))
+    return page(f"Training run: {run.directory.resolve().name}", *parts)
+
+
+def _verdict(diagnosis: Diagnosis) -> list[str]:
+    told = [paragraph(diagnosis.says)]
+    if diagnosis.findings:
+        told.append(rows(["finding", "evidence", "to try"],
+                         [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
+    if diagnosis.left_out:
+        told.append(rows(["not examined", "why"], [[name, why] for name, why in diagnosis.left_out.items()]))
+    return told + [paragraph(note) for note in diagnosis.notes]
+
+
+def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
+    known = diagnosis.levels.to_dict()
+    levels = {name: known[name] for name in ("uniform", "unigram", "bigram") if known[name] is not None}
+    lines = [_line(name, curve.tokens, curve.losses)
+             for name, curve in (("training loss", run.training_curve), ("held-out loss", run.heldout_curve))
+             if len(curve)]
+    if not lines:
+        return [paragraph("There is no loss in the log yet.")]
+    accuracy = run.column("masked_accuracy")
+    measured = np.isfinite(accuracy)
+    charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
+    if measured.any():
+        charts.append(line_chart([_line("accuracy", run.column("tokens")[measured], accuracy[measured])],
+                                 x_label="tokens", y_label="masked accuracy, held out"))
+    return [*charts, paragraph("Uniform is what guessing evenly loses, unigram by the frequency of a token, bigram by "
+                               "the token before it as well.")]
+
+
+def _flow(run: RunRecord) -> list[str]:
+    tokens = run.column("tokens")
+    charts = []
+    for name, label in (("layer_grad_norm", "norm of the gradient, by part"),
+                        ("update_ratio", "size of a step beside the weights, by part")):
+        lines = [_line(part, tokens[there], values[there]) for part, values in run.parts(name).items()
+                 for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
+        if lines:
+            charts.append(line_chart(lines, x_label="tokens", y_label=label))
+    rate, norm = run.column("learning_rate"), run.column("grad_norm")
+    for values, label in ((norm, "norm of the whole gradient"), (rate, "learning rate")):
+        there = np.isfinite(values) & np.isfinite(tokens)
+        if there.any():
+            charts.append(line_chart([_line(label, tokens[there], values[there])], x_label="tokens", y_label=label))
+    return charts or [paragraph("The log says nothing of them yet.")]
+
+
+def _speed(run: RunRecord) -> list[str]:
+    speed, memory, seconds = (run.column(name) for name in ("tokens_per_second", "peak_rss_mb", "seconds"))
+    told: dict[str, object] = {}
+    if np.isfinite(seconds).any():
+        told["time"] = f"{np.nanmax(seconds) / 60:,.1f} minutes"
+    if np.isfinite(speed).any():
+        told["tokens a second, median"] = f"{np.nanmedian(speed):,.0f}"
+    if np.isfinite(memory).any():
+        told["memory at most"] = f"{np.nanmax(memory):,.0f} MB"
+    told["state"] = "finished" if run.finished else "not finished, or still going"
+    return [facts(told)]
+
+
+def _settings(description: Mapping[str, Any]) -> list[str]:
+    return [rows([kind, "value"], [[name, str(value)] for name, value in description[kind].items()])
+            for kind in ("model", "training") if isinstance(description.get(kind), Mapping)]
+
+
+def _examples(run: RunRecord) -> list[Example]:
+    """None where there is no checkpoint or text to take them from."""
+    try:
+        return examples(run.model(), run.corpus)
+    except NotThere:
+        return []
+
+
+def _line(name: str, x: Sequence[float] | np.ndarray[Any, Any], y: Sequence[float] | np.ndarray[Any, Any]) -> Line:
+    every = -(-len(x) // _POINTS)
+    return Line(name, [float(value) for value in x[::every]], [float(value) for value in y[::every]])

@@ -1,0 +1,121 @@
+"""What a run's log and checkpoints tell, against what is known of them."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from mini_bert import CheckpointError, InputError, MiniBERT, TrainingAnalyzer, mask_tokens
+from mini_bert.analysis.gradient_noise import gradient_noise_scale, simple_noise_scale
+
+
+def test_the_noise_scale_of_a_known_gradient(rng):
+    G, sigma, b, n = rng.standard_normal(200), 3.0, 4, 4000
+    g = G + sigma / np.sqrt(b) * rng.standard_normal((n, 200))
+    mean = g.mean(axis=0)
+    found = simple_noise_scale(float((g**2).sum(axis=1).mean()), float(mean @ mean), b, n)
+    assert found.gradient_square == pytest.approx(G @ G, rel=0.02)
+    assert found.noise_trace == pytest.approx(sigma**2 * 200, rel=0.02)
+    assert found.noise_scale == pytest.approx(sigma**2 * 200 / (G @ G), rel=0.03)
+
+
+def test_equal_micro_batches_have_no_noise(model):
+    ids = np.tile(np.random.default_rng(0).integers(5, 64, (1, 12)), (6, 1))
+    masked, targets, positions = mask_tokens(ids[:1], 64, rng=1)
+    batch = tuple(np.tile(part, (6, 1)) for part in (masked, targets, positions))
+    found = gradient_noise_scale(model, batch, micro_batch_size=2)
+    assert found.micro_batches == 3
+    assert found.noise_scale == pytest.approx(0, abs=1e-9)
+    assert gradient_noise_scale(model, mask_tokens(np.random.default_rng(3).integers(5, 64, (8, 12)), 64, rng=1),
+                                micro_batch_size=1).noise_scale > 1
+    with pytest.raises(InputError, match="at least two"):
+        gradient_noise_scale(model, batch, micro_batch_size=6)
+
+
+def test_the_log_is_read_by_part(shop):
+    analyzer = TrainingAnalyzer(shop.run("recipe"))
+    steps, ratios = analyzer.update_ratios()
+    assert steps == list(range(10, 241, 10))
+    assert set(ratios) == {"embeddings", "layer_0", "layer_1", "head"}
+    assert all(len(values) == len(steps) for values in ratios.values())
+    assert set(analyzer.gradient_norms()[1]) == set(ratios)
+    assert len(analyzer.loss_curve()) == 24
+    assert analyzer.heldout_curve().losses[-1] < analyzer.heldout_curve().losses[0]
+
+
+def test_what_learns_fastest(shop):
+    found = TrainingAnalyzer(shop.run("recipe")).analyze_parameter_updates()
+    medians = {part: np.median(values) for part, values in found.by_part.items()}
+    assert found.fastest[0] == max(medians, key=medians.get)
+    assert found.checkpoints == [120, 240]
+    assert set(found.by_component) == {"embeddings", "attention", "feedforward", "layernorm", "head"}
+    assert set(found.by_layer) == {"layer_0", "layer_1"}
+    first, last = (MiniBERT.load(shop.run("recipe") / "checkpoints" / f"step-{n}") for n in (120, 240))
+    change = np.linalg.norm(last.params["W1_0"] - first.params["W1_0"]) / np.linalg.norm(first.params["W1_0"])
+    assert found.by_parameter["W1_0"] == pytest.approx(change, rel=1e-5)
+    json.dumps(found.to_dict())
+
+
+def test_a_frozen_part_does_not_move(shop):
+    found = TrainingAnalyzer(shop.run("stuck at the bigram plateau")).analyze_parameter_updates()
+    assert found.by_parameter["W_Q_0"] == 0
+    assert found.by_parameter["W_V_0"] > 0
+
+
+def test_attention_over_the_checkpoints(shop):
+    found = TrainingAnalyzer(shop.run("recipe")).attention_entropy()
+    assert found.steps == [120, 240]
+    assert found.by_layer["layer_0"].shape == (2, 2)
+    assert all(((values > 0) & (values <= 1)).all() for values in found.by_layer.values())
+    assert found.by_layer["layer_0"][0].max() < 0.8               # its heads look at neighbours
+    json.dumps(found.to_dict())
+
+
+def test_uniform_attention_has_entropy_one(shop, tmp_path):
+    shutil.copytree(shop.run("recipe"), tmp_path / "run")
+    for place in (tmp_path / "run" / "checkpoints").iterdir():
+        model = MiniBERT.load(place)
+        model.params["W_Q_1"][...] = 0
+        model.save(place)
+    found = TrainingAnalyzer(tmp_path / "run").attention_entropy()
+    assert found.by_layer["layer_1"] == pytest.approx(np.ones((2, 2)))
+
+
+def test_the_loss_by_component(shop):
+    analyzer = TrainingAnalyzer(shop.run("recipe"))
+    found = analyzer.plot_loss_components()
+    assert found.steps == [120, 240]
+    assert np.sum(list(found.shares.values()), axis=0) == pytest.approx([1, 1])
+    assert found.losses[1] < found.losses[0]
+    assert analyzer.gradient_noise_scale().noise_scale > 0
+
+
+def test_issues_are_the_doctors(shop):
+    assert TrainingAnalyzer(shop.run("recipe")).detect_training_issues() == []
+    found = TrainingAnalyzer(shop.run("dead units")).detect_training_issues()
+    assert found[0].name == "dead units"
+
+
+def test_a_run_that_goes_on_is_read_again(shop, tmp_path):
+    shutil.copytree(shop.run("recipe"), tmp_path / "run")
+    log = tmp_path / "run" / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:5]) + lines[5][:30])
+    analyzer = TrainingAnalyzer(tmp_path / "run")
+    assert len(analyzer.loss_curve()) == 5
+    log.write_text("".join(lines))
+    analyzer.refresh()
+    assert len(analyzer.loss_curve()) == 24
+
+
+def test_a_run_without_checkpoints_has_its_log(shop, tmp_path):
+    shutil.copytree(shop.run("recipe"), tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints", "best", "final"))
+    analyzer = TrainingAnalyzer(tmp_path / "run")
+    found = analyzer.analyze_parameter_updates()
+    assert found.fastest
+    assert found.by_parameter == {}
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        analyzer.attention_entropy()
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        analyzer.gradient_noise_scale()

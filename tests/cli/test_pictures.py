@@ -1,0 +1,104 @@
+"""mini-bert plot and report: figures and a page from a real run, a real model and results of other commands."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("matplotlib", reason="figures need the extra viz")
+
+from mini_bert.cli.app import app
+from mini_bert.text.learn import learn_vocabulary
+from mini_bert.text.prepare import prepare
+from mini_bert.text.tokenizer import WordPieceTokenizer
+
+TEXT = "the cat sat on the mat and the dog lay by the door of the old house .\n\n"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    text = "".join(TEXT.replace("cat", word) for word in "abcdefghijklmnopqrstuvwxyz")
+    (folder / "text.txt").write_text(text)
+    tokenizer = WordPieceTokenizer(learn_vocabulary(Counter(text.split()), 60))
+    prepare([str(folder / "text.txt")], tokenizer, folder / "corpus", heldout=0.2, workers=1)
+    result = CliRunner().invoke(app, [
+        "pretrain", "--config", "debug", "--data", str(folder / "corpus"), "--out", str(folder / "run"), "--quiet",
+        "--set", "training.steps=8", "--set", "training.eval_every=2", "--set", "training.log_every=2",
+        "--set", "training.checkpoint_every=4", "--set", "training.keep_checkpoints=3",
+        "--set", "model.vocab_size=60"])
+    assert result.exit_code == 0, result.output
+    return folder / "run"
+
+
+def call(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("arguments", [
+    ("attention", "The cat sat on the mat."), ("attention", "The cat sat.", "--layer", "1", "--head", "2"),
+    ("gradients", "The cat sat on the mat."), ("spectra",), ("spectra", "--layer", "1")])
+def test_figures_of_the_shipped_model(tmp_path, arguments):
+    call("plot", *arguments, "--out", tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_tokens_of_the_text_stand_in_the_figure(tmp_path):
+    call("plot", "attention", "Zebras sleep.", "--layer", "0", "--out", tmp_path / "x.svg")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert all(f">{token}<" in drawn for token in ("[CLS]", "sleep", "[SEP]"))
+
+
+@pytest.mark.parametrize("arguments", [("layers",), ("projection",), ("landscape",)])
+def test_figures_of_files_with_texts(tmp_path, arguments):
+    (tmp_path / "texts.txt").write_text("The cat sat on the mat.\nA dog barked at the old man.\nIt rained.\n")
+    call("plot", *arguments, tmp_path / "texts.txt", "--out", tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", ["training", "weights"])
+def test_figures_of_a_run(tmp_path, run, kind):
+    told = json.loads(call("plot", kind, run, "--out", tmp_path / "x.png", "--json"))
+    assert Path(told["file"]).is_file()
+
+
+def test_a_figure_of_labels_and_of_probes(tmp_path):
+    (tmp_path / "labels.tsv").write_text("NOUN\tNOUN\nNOUN\tVERB\nVERB\tVERB\n")
+    call("plot", "confusion", tmp_path / "labels.tsv", "--out", tmp_path / "x.svg")
+    assert ">50%<" in (tmp_path / "x.svg").read_text()
+    row = {"layer": "hidden_0", "probe": "linear", **{name: {"mean": 0.5, "low": 0.4, "high": 0.6, "values": 3}
+                                                      for name in ("accuracy", "random", "control")}}
+    (tmp_path / "probe.json").write_text(json.dumps({"rows": [row], "baselines": {"majority": {"accuracy": 0.2}}}))
+    call("plot", "probe", tmp_path / "probe.json", "--out", tmp_path / "y.svg")
+    assert "majority" in (tmp_path / "y.svg").read_text()
+
+
+def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
+    told = json.loads(call("report", run, "--json"))
+    html = Path(told["page"]).read_text()
+    assert Path(told["page"]) == run / "report.html"
+    assert html.count("<svg") >= 4
+    assert "verdict" in html
+    assert "learning_rate" in html
+    assert "http" not in html.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["plot", "nosuch"], "there are attention"),
+    (["plot", "attention"], "takes one text"),
+    (["plot", "attention", "a", "--layer", "9"], "layers 0 to 2"),
+    (["plot", "training", "/no/such/run"], "/no/such/run"),
+    (["plot", "attention", "a", "--out", "x.gif"], ".png, .svg, .pdf"),
+    (["plot", "projection", "--method", "mds", __file__], "pca, tsne, umap"),
+    (["plot", "probe", __file__], "not the output of mini-bert probe"),
+    (["plot", "confusion", __file__], "line 1: a true and a predicted label"),
+    (["report", "/no/such/run"], "/no/such/run"),
+])
+def test_wrong_calls_are_one_sentence(arguments, said):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code != 0
+    assert said in str(result.exception)

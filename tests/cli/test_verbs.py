@@ -26,6 +26,7 @@ def test_filling_a_mask_does_not_wait_for_the_code_of_other_verbs():
     script = ("import sys; from mini_bert.cli import main; sys.argv = ['mini-bert', 'fill-mask', 'A [MASK].', '-q'];"
               "main()")
     others = ["mini_bert.training.trainer", "mini_bert.evaluation.suite", "mini_bert.evaluation.probes"]
-    asked = f"OTHERS = {others}\ntry:\n    {script}\nexcept SystemExit:\n    pass\nprint([m for m in sys.modules if m in OTHERS])"
+    asked = (f"try:\n    {script}\nexcept SystemExit:\n    pass\n"
+             f"print([name for name in sys.modules if name in {others}])")
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,123 @@
+"""The pictures of the explorer in docs/images: starts it, drives chromium through its views, writes a PNG of each.
+
+    python docs/screenshots.py [--run DIR]
+
+For the picture of the Training view a small run is trained, which takes half a minute; --run names one instead.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from base64 import b64decode
+from pathlib import Path
+from time import monotonic, sleep
+from urllib.parse import urlencode
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+from mini_bert import ModelConfig, WordPieceTokenizer
+from mini_bert.explorer.opening import open_session
+from mini_bert.explorer.server import serving
+from mini_bert.text.learn import count_words, learn_vocabulary
+from mini_bert.text.prepare import prepare
+from mini_bert.text.pydocs import pydocs
+from mini_bert.training.config import TrainingConfig
+from mini_bert.training.run import start_run
+
+IMAGES = Path(__file__).parent / "images"
+LARGEST = 200_000             # bytes
+TEXT = {"text": "They met for the first time in Paris.", "mask": 6}
+RUN_TEXT = {"text": "Return the number of items in the list.", "mask": 3}
+# name: view, what its address has beside the sentence, width, height, dark, and what to click
+PICTURES = {
+    "explorer-forward": ("forward", {"step": "scores_0", "cell": "0,6,5"}, 1200, 900, False, None),
+    "explorer-attention": ("attention", {"layer": 0, "head": 0, "query": 6, "key": 5}, 1200, 1000, False, None),
+    "explorer-backward": ("backward", {"grad": "dscores_0", "entry": "0,6,5"}, 1200, 900, True, None),
+    "explorer-layers": ("layers", {}, 1200, 1000, False, None),
+    "explorer-narrow": ("forward", {}, 400, 800, True, None),
+    # the last one, since it changes the model
+    "explorer-step": ("step", {"rate": "0.001", "optimiser": "sgd"}, 1200, 850, False, "#take-step"),
+}
+
+
+def small_run(folder: Path) -> Path:
+    """A run of a minute on the documentation that is installed with Python, with many checkpoints."""
+    text = "\n".join(line for line, _ in zip(pydocs(), range(6000), strict=False))
+    (folder / "text.txt").write_text(text, "utf-8")
+    tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([text]), 2000))
+    prepare([str(folder / "text.txt")], tokenizer, folder / "corpus", workers=1, longest_document=200)
+    model = ModelConfig(num_layers=2, num_heads=4, hidden_size=64, intermediate_size=256, vocab_size=len(tokenizer),
+                        max_seq_length=32)
+    settings = TrainingConfig(steps=400, batch_size=32, learning_rate=3e-3, warmup_steps=40, log_every=5,
+                              eval_every=40, eval_sequences=64, checkpoint_every=20, keep_checkpoints=40,
+                              init="local", frequency_bias=True)
+    start_run(model, settings, folder / "corpus", folder / "pydocs").train()
+    return folder / "pydocs"
+
+
+def browser() -> Chrome:
+    options = ChromeOptions()
+    options.binary_location = shutil.which("chromium") or sys.exit("There is no chromium on the PATH.")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+                     "--force-prefers-reduced-motion"):
+        options.add_argument(argument)
+    return Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+
+def picture(driver: Chrome, address: str, name: str, view: str, state: dict[str, object], width: int, height: int,
+            dark: bool, click: str | None) -> None:
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                           {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+        {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+    driver.get("about:blank")
+    driver.get(f"{address}#/{view}?{urlencode(state)}")
+    wait(driver, f"document.querySelector('.view-{view}') && !document.body.classList.contains('busy')")
+    if click is not None:
+        driver.execute_script("document.querySelector(arguments[0]).click()", click)
+    quiet(driver)
+    png = b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"])
+    if len(png) > LARGEST:
+        sys.exit(f"{name}.png has {len(png):,} bytes; at most {LARGEST:,} are wanted.")
+    (IMAGES / f"{name}.png").write_bytes(png)
+    print(f"{name}.png: {len(png):,} bytes")
+
+
+def wait(driver: Chrome, condition: str, seconds: float = 60) -> None:
+    end = monotonic() + seconds
+    while not driver.execute_script(f"return Boolean({condition})"):
+        if monotonic() > end:
+            sys.exit(f"The page did not come to: {condition}")
+        sleep(0.05)
+
+
+def quiet(driver: Chrome) -> None:
+    """Until nothing has been asked of the server for a second."""
+    before = -1
+    while (now := driver.execute_script("return performance.getEntriesByType('resource').length")) != before:
+        before = now
+        sleep(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, help="a run for the picture of the Training view")
+    chosen = parser.parse_args().run
+    IMAGES.mkdir(exist_ok=True)
+    driver = browser()
+    try:
+        with serving(open_session()) as address:
+            for name, (view, state, *rest) in PICTURES.items():
+                picture(driver, address, name, view, {**TEXT, **state}, *rest)
+        with tempfile.TemporaryDirectory() as folder:
+            run = small_run(Path(folder)) if chosen is None else chosen
+            with serving(open_session(run=run)) as address:
+                picture(driver, address, "explorer-training", "training", RUN_TEXT, 1200, 1000, False, None)
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    main()

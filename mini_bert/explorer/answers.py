@@ -1,0 +1,157 @@
+"""The answers to what the page asks, one function a question; the server and the exported file have them from here.
+
+Each takes the session and the request's parameters and returns what JSON can hold.
+"""
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+from ..analysis.backward_steps import verify_entry
+from ..analysis.forward_steps import explain_cell
+from ..analysis.gradient_flow import gradient_flow
+from ..analysis.structure import has_head
+from ..errors import InputError
+from ..version import __version__
+from .layer_answers import attention, layers, saliency
+from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
+from .queries import LONGEST_TEXT, Parameters, index_of, learning_rate, read_query, required
+from .run_answers import checkpoint, run
+from .session import OPTIMISERS, Passes, Session
+
+Answer = Callable[[Session, Parameters], dict[str, Any]]
+EXAMPLE, EXAMPLE_WORD = "They met for the first time in Paris.", "time"
+
+
+def info(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The model, what it can do, and what has been done to it."""
+    config = session.model.config
+    return {"name": session.name, "version": __version__, "parameters": session.model.get_parameter_count(),
+            "config": {key: getattr(config, key) for key in (
+                "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
+            "predicts": has_head(session.model), "longest_text": LONGEST_TEXT, "optimisers": list(OPTIMISERS),
+            "example": _example(session), "run": None if session.run is None else session.run.directory.name,
+            **_training_state(session)}
+
+
+def _example(session: Session) -> dict[str, str]:
+    """A sentence to begin with, and in it a word to mask, wherever the vocabulary lets it stand."""
+    tokens = session.tokenizer.encode(EXAMPLE)
+    place = next((i for i, number in enumerate(tokens) if session.tokenizer.vocabulary[number] == EXAMPLE_WORD), 1)
+    return {"text": EXAMPLE, "mask": str(place)}
+
+
+def _training_state(session: Session) -> dict[str, Any]:
+    return {"state": session.version, "history": session.history, "undoable": session.undoable}
+
+
+def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """Tokens, masks, targets, and the likeliest words at the masks."""
+    passes = session.passes(read_query(parameters))
+    found = passes.sentence
+    answer = {"tokens": found.tokens, "original": passes.original, "ids": found.ids.tolist(), "masks": passes.masks,
+              "special": [not bool(passes.tokenizer.vocabulary.ordinary[i]) for i in passes.tokenizer.encode(
+                  passes.query.text)]}
+    return answer | (_predictions(passes) if has_head(session.model) else {"predictions": [], "loss": None})
+
+
+def _predictions(passes: Passes) -> dict[str, Any]:
+    targets = passes.targets
+    shown: list[dict[str, Any]] = []
+    for position, target in targets.items():
+        likely = float(passes.probabilities[position, target])
+        shown.append({"position": position, "target": passes.tokenizer.vocabulary[target], "target_id": target,
+                      "guessed": position not in passes.sentence.targets, "probability": likely,
+                      "rank": int((passes.probabilities[position] > passes.probabilities[position, target]).sum()) + 1,
+                      "candidates": passes.candidates(position)})
+    losses = [-log(max(entry["probability"], 1e-45)) for entry in shown]
+    return {"predictions": shown, "loss": sum(losses) / len(losses) if losses else None}
+
+
+def forward(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The steps of the forward pass, without their numbers."""
+    passes = session.passes(read_query(parameters))
+    return {"tokens": passes.sentence.tokens, "steps": [
+        {**step.to_dict(), **statistics(step.array), "axes": axis_kinds(step.name, step.array.ndim, False)}
+        for step in passes.forward]}
+
+
+def backward(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The steps of the backward pass, without their numbers, and the norms by layer."""
+    passes = session.passes(read_query(parameters))
+    found = passes.backward
+    flow = gradient_flow(found).to_dict()
+    return {"tokens": passes.sentence.tokens, **_predictions(passes), "loss": found.loss,
+            "steps": [{**step.to_dict(), **statistics(step.array),
+                       "axes": axis_kinds(step.of, step.array.ndim, step.is_parameter)} for step in found],
+            "flow": {key: flow[key] for key in ("layers", "by_component", "by_layer", "share", "total")}}
+
+
+def matrix(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The numbers of one step: of=forward or backward, or of=parameter, with its name."""
+    passes, name = session.passes(read_query(parameters)), required(parameters, "name")
+    kind = parameters.get("of", "forward")
+    if kind == "forward":
+        return forward_matrix(passes, passes.forward[name])
+    if kind == "backward":
+        return backward_matrix(passes, passes.backward[name])
+    if kind == "parameter":
+        return parameter_matrix(passes, name)
+    raise InputError(f"of must be forward, backward or parameter, not {kind[:40]!r}.")
+
+
+def cell(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The sum behind one number of a forward step."""
+    passes, index = session.passes(read_query(parameters)), index_of(parameters)
+    step = passes.forward[required(parameters, "name")]
+    if len(index) < 2:
+        raise InputError("index must be row,column or head,row,column.")
+    return explain_cell(step, index[-2], index[-1], index[0] if len(index) == 3 else None).to_dict()
+
+
+def verify(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """One entry of a gradient against a finite difference."""
+    passes = session.passes(read_query(parameters))
+    return verify_entry(passes.backward[required(parameters, "name")], index_of(parameters)).to_dict()
+
+
+# -------------------------------------------------------------------- changes
+
+
+def step(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """One step of training on the sentence: what was predicted before it and after it."""
+    query, rate = read_query(parameters), learning_rate(parameters.get("learning_rate", ""))
+    before = session.passes(query)
+    shown, old = _predictions(before), before.probabilities.copy()
+    done = session.step(query, rate, parameters.get("optimiser", OPTIMISERS[0]))
+    after = session.passes(query)
+    for old_entry in shown["predictions"]:                # the words of before and of after, in one table
+        position = old_entry["position"]
+        ids = dict.fromkeys([old_entry["target_id"], *(c["id"] for c in old_entry["candidates"]),
+                             *(c["id"] for c in after.candidates(position))])
+        old_entry["words"] = [{"id": i, "token": session.tokenizer.vocabulary[i],
+                               "before": float(old[position, i]), "after": float(after.probabilities[position, i])}
+                              for i in ids]
+    # the loss of the same targets, even where the model's first choice is another one now
+    losses = [-log(max(float(after.probabilities[p["position"], p["target_id"]]), 1e-45))
+              for p in shown["predictions"]]
+    return {"loss_before": done["loss"], "loss_after": sum(losses) / len(losses), "predictions": shown["predictions"],
+            "parts": done["parts"], **_training_state(session)}
+
+
+def undo(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """Take back the last step."""
+    session.undo()
+    return _training_state(session)
+
+
+def reset(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The model as it was loaded."""
+    session.reset()
+    return _training_state(session)
+
+
+ANSWERS: dict[str, Answer] = {"info": info, "sentence": sentence, "forward": forward, "backward": backward,
+                              "matrix": matrix, "cell": cell, "verify": verify, "attention": attention,
+                              "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint}
+CHANGES: dict[str, Answer] = {"step": step, "undo": undo, "reset": reset}

@@ -1,0 +1,30 @@
+"""The files of the page, and its JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+STATIC = Path(__file__).parent / "static"
+MODULES = ("app.js", "api.js", "state.js", "dom.js", "colours.js", "heatmap.js", "charts.js", "matrix.js", "steps.js",
+           "sentence.js", "forward.js", "attention.js", "backward.js", "step.js", "layers.js", "training.js")
+TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+         ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+# all that is served, by its path
+FILES = {"/": "index.html", "/style.css": "style.css", "/icon.svg": "icon.svg",
+         **{f"/{module}": module for module in MODULES}}
+
+
+def to_json(value: Any) -> bytes:
+    """JSON has no NaN and no infinity: such a number becomes null."""
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and value - value != 0 else value

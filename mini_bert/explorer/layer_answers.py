@@ -1,0 +1,61 @@
+"""Answers that look at all layers: attention of every head, the logit lens, similarity of layers, saliency."""
+
+from typing import Any
+
+from ..analysis.attention_heads import explore_attention_heads
+from ..analysis.explorer import compare_layer_representations
+from ..analysis.logit_lens import logit_lens
+from ..analysis.saliency import gradient_times_input, integrated_gradients
+from ..analysis.structure import has_head
+from ..errors import InputError
+from .matrices import stacked
+from .queries import Parameters, read_query, required, whole_numbers
+from .session import Passes, Session
+
+
+def attention(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """The weights of every head (L, A, T, T), and what kind of head each is."""
+    passes = session.passes(read_query(parameters))
+    layers = [passes.forward[f"attention_weights_{i}"].array for i in range(session.model.config.num_layers)]
+    heads = explore_attention_heads(session.model, session.tokenizer, passes.query.text, mask=passes.query.mask).heads \
+        if len(passes.sentence.ids) > 2 else []
+    return {"tokens": passes.sentence.tokens, "masks": passes.masks, "weights": stacked(layers),
+            "heads": [head.to_dict() for head in heads]}
+
+
+def layers(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """What each layer would predict, and how alike the layers are."""
+    passes = session.passes(read_query(parameters))
+    answer: dict[str, Any] = {}
+    if has_head(session.model):
+        answer["lens"] = _lens(passes)
+    try:
+        found = compare_layer_representations(session.model, session.tokenizer, passes.query.text,
+                                              mask=passes.query.mask)
+    except InputError as error:
+        return answer | {"similarity_note": str(error)}
+    return answer | {"similarity": found.similarity.tolist(), "similarity_names": found.names,
+                     "cosine": found.cosine.tolist(), "cosine_tokens": found.tokens}
+
+
+def _lens(passes: Passes) -> dict[str, Any]:
+    lens = logit_lens(passes.model, passes.sentence.ids)
+    wanted = [passes.targets.get(position, int(number)) for position, number in enumerate(passes.sentence.ids)]
+    chances, ranks = lens.target(wanted)
+    return {**lens.to_dict(passes.tokenizer, 5), "target": {
+        str(position): {"probability": chances[:, position].tolist(), "rank": ranks[:, position].tolist()}
+        for position in passes.targets}}
+
+
+def saliency(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """Which tokens the prediction at a position rests on; it takes some twenty passes."""
+    passes = session.passes(read_query(parameters))
+    (position,) = whole_numbers(required(parameters, "position"), "position")[:1]
+    if position not in passes.targets:
+        raise InputError(f"Position {position} has no target: mask it first.")
+    target = passes.targets[position]
+    methods = [integrated_gradients(passes.model, passes.sentence.ids, position, target,
+                                    baseline=passes.tokenizer.vocabulary.mask),
+               gradient_times_input(passes.model, passes.sentence.ids, position, target)]
+    return {"position": position, "target": passes.tokenizer.vocabulary[target],
+            "methods": [method.to_dict() for method in methods]}

@@ -1,0 +1,250 @@
+"""The explorer's server: one page, its files from a fixed list, and JSON.
+
+It answers only to its own name: a request whose Host is another one (a page elsewhere whose name was made to point
+here) is refused. What changes the model wants a header that no other page can send unasked.
+"""
+
+import json
+import socket
+import sys
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Thread, Timer
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..errors import ConfigError, InputError, MiniBertError
+from .answers import ANSWERS, CHANGES, Answer
+from .assets import FILES, STATIC, TYPES, to_json
+from .queries import read_query
+from .session import Session
+
+if TYPE_CHECKING:
+    import uvicorn
+
+PORT = 8640
+OWN_HEADER = "x-mini-bert"
+_LARGEST_BODY = 16_384
+_LONGEST_ADDRESS = 16_384
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                               "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin", "cross-origin-opener-policy": "same-origin"}
+
+
+def create_app(session: Session, *, host: str = "127.0.0.1", port: int = PORT) -> ASGIApp:
+    """The application, for requests to `host` and `port`."""
+    files = {path: ((STATIC / name).read_bytes(), TYPES[Path(name).suffix]) for path, name in FILES.items()}
+    routes = [Route(path, _file(*content)) for path, content in files.items()]
+    routes += [Route(f"/api/{name}", _asked(session, answer, name)) for name, answer in ANSWERS.items()]
+    routes += [Route(f"/api/{name}", _changed(session, change), methods=["POST"]) for name, change in CHANGES.items()]
+    app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
+    app.router.redirect_slashes = False       # what is not in the list is not there
+    return _Guard(app, host, port)
+
+
+class _Guard:
+    """Refuses requests that are not meant for this server, and adds the headers that keep the page to itself."""
+
+    def __init__(self, app: ASGIApp, host: str, port: int):
+        self.app, self.host, self.port = app, host.lower(), port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        names = [value.decode("latin-1") for key, value in scope["headers"] if key == b"host"]
+        if len(names) != 1 or not self.answers_to(names[0]):
+            refusal = _sentence(421, "This server answers only to its own address; the Host header names another one.")
+            await refusal(scope, receive, send)
+        elif len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
+            await _sentence(414, f"The address is longer than {_LONGEST_ADDRESS} characters.")(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def answers_to(self, name: str) -> bool:
+        """Is this the name of this server? Where all addresses are served, any number is, but no other name."""
+        host, port = _split_host(name.lower())
+        if port != self.port:
+            return False
+        if host in ("127.0.0.1", "localhost", "::1", self.host.strip("[]")):
+            return True
+        return is_any_address(self.host) and (_is_address(host) or host == socket.gethostname().lower())
+
+
+def _split_host(name: str) -> tuple[str, int]:
+    """A Host header's name, without the brackets of IPv6, and its port; -1 for what is none."""
+    host, colon, port = name.rpartition(":") if not name.endswith("]") else (name, "", "")
+    if not colon:
+        host, port = name, "80"
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    return host, int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else -1
+
+
+def is_any_address(host: str) -> bool:
+    return host in ("0.0.0.0", "::", "")
+
+
+def is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+# -------------------------------------------------------------------- answers
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _file(content: bytes, kind: str) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return Response(content, media_type=kind, headers=_HEADERS)
+
+    return endpoint
+
+
+def _asked(session: Session, answer: Answer, name: str) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        parameters = dict(request.query_params)
+        response = await run_in_threadpool(_answered, session, answer, parameters)
+        if name == "backward" and response.status_code == 200:
+            response.background = BackgroundTask(_prepare, session, parameters)
+        return response
+
+    return endpoint
+
+
+def _changed(session: Session, change: Answer) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        kind = request.headers.get("content-type", "").split(";")[0].strip()
+        if kind != "application/json" or OWN_HEADER not in request.headers:
+            return _sentence(403, "The model is changed only by this explorer's own page.")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _LARGEST_BODY:
+                return _sentence(413, f"The request is larger than {_LARGEST_BODY} bytes.")
+        try:
+            parameters = json.loads(body or b"{}")
+        except ValueError:
+            parameters = None
+        if not isinstance(parameters, dict):
+            return _sentence(400, "The request must be one JSON object.")
+        words = {str(key): value if isinstance(value, str) else str(value) for key, value in parameters.items()}
+        return await run_in_threadpool(_answered, session, change, words)
+
+    return endpoint
+
+
+def _answered(session: Session, answer: Answer, parameters: dict[str, str]) -> Response:
+    try:
+        with session.lock:
+            found = answer(session, parameters)
+        return Response(to_json(found), media_type="application/json", headers=_HEADERS)
+    except MiniBertError as error:
+        return _sentence(400, str(error))
+
+
+def _prepare(session: Session, parameters: dict[str, str]) -> None:
+    """Whoever looks at gradients will verify one: have the model in float64 ready by then."""
+    try:
+        with session.lock:
+            check = session.passes(read_query(parameters)).backward.steps[0].check
+            if check is not None:
+                _ = check.values
+    except MiniBertError:
+        pass                              # the request itself will say it
+
+
+def _sentence(status: int, text: str) -> Response:
+    return Response(to_json({"error": text}), status, media_type="application/json", headers=_HEADERS)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return _sentence(404, "There is nothing at this address.")
+
+
+async def _not_allowed(request: Request, error: Exception) -> Response:
+    return _sentence(405, "This address does not take such a request.")
+
+
+# -------------------------------------------------------------------- serving
+
+
+def open_socket(host: str, port: int | None) -> socket.socket:
+    """A listening socket: at the port that is asked for, else at the usual one or, if that is taken, a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wish in (PORT, 0) if port is None else (port,):
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        if sys.platform != "win32":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, wish))
+            listening.listen(64)
+        except (OSError, OverflowError) as error:
+            listening.close()
+            if port is None and wish:
+                continue
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"Cannot listen at {host}, port {wish}: {reason}.") from None
+        return listening
+    raise InputError("There is no free port.")
+
+
+def address_of(listening: socket.socket, host: str) -> str:
+    shown = "127.0.0.1" if is_any_address(host) else f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listening.getsockname()[1]}/"
+
+
+def run_server(session: Session, *, host: str = "127.0.0.1", port: int | None = None, browser: bool = True,
+               fragment: str = "", say: Callable[[str], None] = print) -> None:
+    """Serve until it is interrupted."""
+    with open_socket(host, port) as listening:
+        address = address_of(listening, host)
+        if not is_loopback(host):
+            say(f"Warning: {host or 'every address'} can be reached by other machines; whoever reaches it can use the "
+                "model and change it in memory.")
+        say(f"The explorer is at {address}{fragment}; Ctrl-C ends it.")
+        app = create_app(session, host=host, port=listening.getsockname()[1])
+        if browser:
+            Timer(0.5, webbrowser.open, [address + fragment]).start()
+        _server(app).run(sockets=[listening])
+
+
+@contextmanager
+def serving(session: Session) -> Iterator[str]:
+    """A server beside the caller, at a free port of this machine: its address, for tests and scripts."""
+    with open_socket("127.0.0.1", 0) as listening:
+        server = _server(create_app(session, port=listening.getsockname()[1]))
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield address_of(listening, "127.0.0.1")
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _server(app: ASGIApp) -> "uvicorn.Server":
+    import uvicorn
+
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off",
+                                         server_header=False))

@@ -1,0 +1,197 @@
+"""The model that is looked at, its last passes, and the steps of training that were taken with it.
+
+One lock guards all of it: requests come from several threads, and a step changes the parameters that a pass reads.
+"""
+
+from collections import OrderedDict, deque
+from functools import cached_property
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.backward_steps import BackwardPass, backward_pass
+from ..analysis.forward_steps import ForwardPass, forward_pass
+from ..analysis.sequences import Sentence, read_sentence
+from ..analysis.structure import has_head
+from ..core.model import MiniBERT
+from ..core.ops.softmax import softmax_forward
+from ..errors import InputError
+from ..text.tokenizer import WordPieceTokenizer
+from ..training.optimiser import AdamW
+from ..training.parts import parts_of
+from .queries import Query
+from .runs import Run
+
+MOST_TOKENS = 128             # of a sentence, if the model takes as many: more cannot be told apart on a screen
+TOP = 8                       # words shown for a mask
+_PASSES = 4                   # sentences whose passes are remembered; with a large vocabulary one
+_LARGE = 20_000               # words: a pass over 128 tokens then holds tens of megabytes of logits
+_UNDO_BYTES = 256 << 20       # of parameters that undo may hold
+_MOST_UNDO = 16
+_AT_A_TIME = 1 << 16          # numbers
+OPTIMISERS = ("adamw", "sgd")
+
+
+class Passes:
+    """The passes of one sentence, each made when it is first asked for."""
+
+    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, query: Query):
+        self.model, self.tokenizer, self.query = model, tokenizer, query
+        plain = tokenizer.encode(query.text)
+        if len(plain) > MOST_TOKENS:
+            raise InputError(f"The text has {len(plain)} tokens; the explorer takes {MOST_TOKENS}.")
+        mask = [p for p in query.mask if p >= len(plain) or plain[p] != tokenizer.vocabulary.mask]
+        special = next((p for p in mask if p < len(plain) and not tokenizer.vocabulary.ordinary[plain[p]]), None)
+        if special is not None:
+            raise InputError(f"Position {special} is {tokenizer.vocabulary[plain[special]]}, which cannot be masked.")
+        self.sentence: Sentence = read_sentence(model, tokenizer, query.text, mask=mask, targets=dict(query.targets))
+        self.original = [tokenizer.vocabulary[i] for i in plain]
+
+    @property
+    def masks(self) -> list[int]:
+        """Where [MASK] stands."""
+        found: list[int] = np.flatnonzero(self.sentence.ids == self.tokenizer.vocabulary.mask).tolist()
+        return found
+
+    @cached_property
+    def forward(self) -> ForwardPass:
+        return forward_pass(self.model, self.sentence.ids, self.sentence.tokens)
+
+    @cached_property
+    def probabilities(self) -> npt.NDArray[np.floating]:
+        """Of every word at every position (T, V)."""
+        return softmax_forward(self.forward["logits"].array)[0]
+
+    @cached_property
+    def targets(self) -> dict[int, int]:
+        """The id to find at each mask; where none is known, the model's own first choice."""
+        if not has_head(self.model):
+            raise InputError("This model has no MLM head, so it predicts no words and has no loss.")
+        return {p: self.sentence.targets.get(p, int(self.probabilities[p].argmax()))
+                for p in sorted({*self.masks, *self.sentence.targets})}
+
+    @cached_property
+    def backward(self) -> BackwardPass:
+        if not self.targets:
+            raise InputError("Nothing is masked, so there is no loss: click a word to mask it.")
+        return backward_pass(self.forward, self.targets)
+
+    @cached_property
+    def words(self) -> npt.NDArray[np.int64]:
+        """The words that logits are shown for: the targets, and the likeliest at the masks, or anywhere."""
+        places = self.masks or list(range(len(self.sentence.ids)))
+        best = self.probabilities[places].max(axis=0)
+        ids = [*dict.fromkeys(self.targets.values()), *np.argsort(-best, kind="stable")[:32].tolist()]
+        return np.array(list(dict.fromkeys(ids))[:32], np.int64)
+
+    def candidates(self, position: int, top: int = TOP) -> list[dict[str, Any]]:
+        """The likeliest words at a position."""
+        return likeliest(self.probabilities[position], self.tokenizer, top)
+
+
+def likeliest(row: npt.NDArray[np.floating], tokenizer: WordPieceTokenizer, top: int = TOP) -> list[dict[str, Any]]:
+    ids = np.argsort(-row, kind="stable")[:top].tolist()
+    return [{"token": tokenizer.vocabulary[i], "id": i, "probability": float(row[i])} for i in ids
+            if i < len(tokenizer)]
+
+
+class Session:
+    """One model, looked at by whoever has the page open."""
+
+    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, name: str = "model", run: Run | None = None):
+        self.model, self.tokenizer, self.name, self.run = model, tokenizer, name, run
+        self.lock = RLock()
+        self.history: list[dict[str, Any]] = []           # one entry a step that stands
+        self.version = 0                                  # grows with every change of the parameters
+        self._original: npt.NDArray[np.floating] | None = None
+        self._adamw = AdamW(model.params, weight_decay=0.0)
+        kept = min(_MOST_UNDO, _UNDO_BYTES // model.params.flat.nbytes)
+        self._undo: deque[npt.NDArray[np.floating]] = deque(maxlen=max(1, kept))      # parameters before each step
+        self._passes: OrderedDict[Query, Passes] = OrderedDict()
+
+    def passes(self, query: Query) -> Passes:
+        """The passes of a sentence with the parameters as they are now."""
+        with self.lock:
+            if query not in self._passes:
+                self._passes[query] = Passes(self.model, self.tokenizer, query)
+                while len(self._passes) > (_PASSES if self.model.config.vocab_size < _LARGE else 1):
+                    self._passes.popitem(last=False)
+            self._passes.move_to_end(query)
+            return self._passes[query]
+
+    # ---------------------------------------------------------------- training on this sentence
+
+    def step(self, query: Query, rate: float, optimiser: str) -> dict[str, Any]:
+        """One step of training on the sentence; what it did to the parts of the model.
+
+        AdamW begins anew each time: its moments are those of this one gradient.
+        """
+        if optimiser not in OPTIMISERS:
+            raise InputError(f"There is no optimiser {optimiser[:40]!r}; choose {' or '.join(OPTIMISERS)}.")
+        with self.lock:
+            gradients = self.passes(query).backward.gradients
+            loss = self.passes(query).backward.loss
+            params = self.model.params
+            before = params.flat.copy()
+            if optimiser == "adamw":
+                self._adamw.m.fill(0)
+                self._adamw.v.fill(0)
+                self._adamw.t = 0
+                self._adamw.step(gradients, learning_rate=rate)
+            else:
+                params.flat -= np.asarray(rate, params.flat.dtype) * gradients.flat
+            if not np.isfinite(params.flat.sum()):
+                params.flat[...] = before
+                raise InputError(f"A step with the learning rate {rate:g} makes the parameters infinite; it is undone.")
+            if self._original is None:
+                self._original = before
+            self._undo.append(before)
+            self._changed()
+            done = {"optimiser": optimiser, "learning_rate": rate, "loss": loss,
+                    "parts": self._parts(gradients.flat, before)}
+            self.history.append(done)
+            return done
+
+    def undo(self) -> None:
+        """Put the parameters back, bit for bit, as they were before the last step."""
+        with self.lock:
+            if not self.history:
+                raise InputError("There is no step to undo.")
+            if not self._undo:
+                raise InputError("Earlier steps are no longer remembered; reset puts the model back as it was loaded.")
+            self.model.params.flat[...] = self._undo.pop()
+            self.history.pop()
+            self._changed()
+
+    def reset(self) -> None:
+        """Put the parameters back as they were loaded."""
+        with self.lock:
+            if self._original is not None:
+                self.model.params.flat[...] = self._original
+            self._original = None
+            self._undo.clear()
+            self.history.clear()
+            self._changed()
+
+    @property
+    def undoable(self) -> int:
+        return len(self._undo)
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._passes.clear()              # they read the parameters that have changed
+
+    def _parts(self, gradient: npt.NDArray[np.floating], before: npt.NDArray[np.floating]) -> list[dict[str, Any]]:
+        """By part of the model: the norm of its gradient, of its change, and of its change beside its size."""
+        params, sums = self.model.params, dict[str, list[float]]()
+        for name, part in parts_of(self.model).items():
+            for start in range(params.slices[name].start, params.slices[name].stop, _AT_A_TIME):
+                here = slice(start, min(start + _AT_A_TIME, params.slices[name].stop))
+                some = (gradient[here], params.flat[here] - before[here], before[here])
+                found = sums.setdefault(part, [0.0, 0.0, 0.0])
+                for i, numbers in enumerate(some):
+                    found[i] += float(numbers @ numbers)
+        return [{"part": part, "gradient": g**0.5, "change": c**0.5, "ratio": (c / w) ** 0.5 if w else 0.0}
+                for part, (g, c, w) in sums.items()]

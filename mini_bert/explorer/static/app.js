@@ -1,0 +1,211 @@
+// The page: reads the address, shows the sentence and one view, and listens to keys.
+
+import { ask, isOffline, Refused } from "./api.js";
+import { show as attention } from "./attention.js";
+import { show as backward } from "./backward.js";
+import { h, put } from "./dom.js";
+import { show as forward } from "./forward.js";
+import { show as layers } from "./layers.js";
+import { drawSentence } from "./sentence.js";
+import { address, go, query, read, VIEWS } from "./state.js";
+import { show as step } from "./step.js";
+import { show as training } from "./training.js";
+
+const SHOW = { forward, attention, backward, step, layers, training };
+const element = (id) => document.getElementById(id);
+let info = null,
+  turn = 0,
+  leave = null,
+  shown = "",
+  sentence = null;
+
+async function render() {
+  const state = read();
+  if (!state.text) {
+    history.replaceState(null, "", address({ ...state, ...info.example }));
+    return render();
+  }
+  const mine = (turn += 1);
+  leave?.();
+  leave = null;
+  drawViews(state);
+  document.body.classList.add("busy");
+  let key = "";
+  try {
+    Object.assign(info, await ask("info")); // another window may have changed the model
+    if (mine !== turn) return undefined;
+    drawModel();
+    key = JSON.stringify([query(state), info.state]);
+    if (key !== shown) {
+      sentence = await ask("sentence", query(state));
+      if (mine !== turn) return undefined;
+      drawSentence(element("sentence"), { state, sentence, info });
+      shown = key;
+    }
+    const scratch = document.createDocumentFragment(),
+      holder = h("div", { class: `view view-${state.view}` });
+    scratch.append(holder);
+    const done = await SHOW[state.view](holder, { state, sentence, info, embedded: info.embedded, changed });
+    if (mine !== turn) return done?.();
+    leave = done ?? null;
+    put(element("view"), holder);
+  } catch (error) {
+    if (mine !== turn) return undefined;
+    if (!(error instanceof Refused)) console.error(error);
+    if (key !== shown) drawSentence(element("sentence"), { state, sentence, info, error: error.message });
+    put(element("view"), h("p", { class: "refused" }, error.message));
+  } finally {
+    if (mine === turn) document.body.classList.remove("busy");
+  }
+  return undefined;
+}
+
+/** The model was changed by a step: what is known of it is old. */
+function changed(state) {
+  Object.assign(info, state);
+  drawModel();
+  sentence = null;
+  shown = "";
+  const now = read();
+  ask("sentence", query(now)).then((found) => {
+    sentence = found;
+    drawSentence(element("sentence"), { state: now, sentence, info });
+    shown = JSON.stringify([query(now), info.state]);
+  });
+}
+
+function drawModel() {
+  const { config } = info;
+  put(
+    element("model"),
+    h("b", {}, info.name),
+    ` ${info.parameters.toLocaleString("en")} parameters · ${config.num_layers} layers · ${config.num_heads} heads · width ${config.hidden_size}`,
+    info.history.length
+      ? h(
+          "a",
+          { class: "changed", href: address({ ...read(), view: "step" }) },
+          `changed by ${info.history.length} ${info.history.length === 1 ? "step" : "steps"}`,
+        )
+      : "",
+  );
+}
+
+function drawViews(state) {
+  put(
+    element("views"),
+    ...VIEWS.map(([name, title], i) =>
+      h(
+        "a",
+        {
+          href: address({ ...state, view: name }),
+          "aria-current": name === state.view ? "page" : null,
+          title: `${title} (${i + 1})`,
+        },
+        h("kbd", { "aria-hidden": "true" }, String(i + 1)),
+        title,
+      ),
+    ),
+  );
+  document.title = `${VIEWS.find(([name]) => name === state.view)[1]}: ${state.text.slice(0, 60)} – Mini-BERT explorer`;
+}
+
+// ---------------------------------------------------------------- looks and keys
+
+const LOOKS = ["system", "light", "dark"];
+
+function setLook(look) {
+  if (look === "system") delete document.documentElement.dataset.look;
+  else document.documentElement.dataset.look = look;
+  element("theme").textContent = `Look: ${look}`;
+  try {
+    localStorage.setItem("look", look);
+  } catch {
+    /* a file may have no storage; the look then lasts as long as the page */
+  }
+}
+
+function storedLook() {
+  try {
+    return LOOKS.includes(localStorage.getItem("look")) ? localStorage.getItem("look") : "system";
+  } catch {
+    return "system";
+  }
+}
+
+function nextLook() {
+  const now = document.documentElement.dataset.look ?? "system";
+  setLook(LOOKS[(LOOKS.indexOf(now) + 1) % LOOKS.length]);
+  if (info) render(); // pictures are drawn in the colours of the look
+}
+
+const KEYS = [
+  ["1 – 6", "the six views"],
+  ["/", "type a sentence"],
+  ["j, k", "the next step, the one before"],
+  ["m", "the words, to mask one"],
+  ["arrow keys", "in a heat map: from cell to cell; with Shift by eight"],
+  ["Enter", "in a heat map: choose the cell"],
+  ["t", "light, dark, or as the system has it"],
+  ["?", "these keys"],
+];
+
+function help() {
+  const box = element("help");
+  put(
+    box,
+    h("h2", { id: "help-title" }, "Keys"),
+    h(
+      "dl",
+      {},
+      KEYS.map(([key, meaning]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, meaning)]),
+    ),
+    h("form", { method: "dialog" }, h("button", {}, "Close")),
+  );
+  box.showModal();
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || element("help").open) return;
+  if (event.target.matches?.("input, select, textarea")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const view = VIEWS[Number(event.key) - 1]?.[0];
+  if (view) go({ view });
+  else if (event.key === "/") element("text")?.focus();
+  else if (event.key === "m")
+    (document.querySelector(".token.masked") ?? document.querySelector(".token:enabled"))?.focus();
+  else if (event.key === "t") nextLook();
+  else if (event.key === "?") help();
+  else if (event.key === "j" || event.key === "k") nextCard(event.key === "j" ? 1 : -1);
+  else return;
+  event.preventDefault();
+}
+
+function nextCard(way) {
+  const cards = [...document.querySelectorAll(".card")],
+    here = cards.indexOf(document.activeElement?.closest(".card"));
+  const next = cards[Math.max(0, Math.min(cards.length - 1, here + way))];
+  next?.scrollIntoView({ block: "start" });
+  next?.focus({ preventScroll: true });
+}
+
+setLook(storedLook());
+element("theme").addEventListener("click", nextLook);
+element("help-button").addEventListener("click", help);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  element("view").focus();
+});
+addEventListener("keydown", onKey);
+addEventListener("hashchange", () => info && render());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => info && render());
+
+ask("info")
+  .then((found) => {
+    info = found;
+    document.body.classList.toggle("offline", isOffline);
+    drawModel();
+    return render();
+  })
+  .catch((error) => put(element("view"), h("p", { class: "refused" }, error.message)));

@@ -1,0 +1,229 @@
+// One matrix as a heat map on a canvas: a cursor for mouse and arrow keys, Enter or a click to choose a cell.
+
+import { h } from "./dom.js";
+
+const GAP = 6;
+
+/**
+ * rows × columns of `data`, from `offset` on. `label(row, column)` names a cell for the readout, `onMove` gets the cell
+ * under the cursor, `onSelect` the chosen one. `rowHeight` and `cellWidth` are in CSS pixels; with no `cellWidth` the
+ * map is as wide as its place. `marked` cells get a frame; with `snap` only they can be chosen, the nearest one.
+ */
+export class HeatMap {
+  constructor({
+    data,
+    offset = 0,
+    rows,
+    columns,
+    colouring,
+    rowLabels,
+    columnLabels,
+    rowHeight = 14,
+    cellWidth,
+    label,
+    name,
+    onMove,
+    onSelect,
+    marked = [],
+    snap = false,
+  }) {
+    Object.assign(this, {
+      data,
+      offset,
+      rows,
+      columns,
+      colouring,
+      rowLabels,
+      columnLabels,
+      rowHeight,
+      cellWidth,
+      label,
+      onMove,
+      onSelect,
+      marked,
+      snap,
+    });
+    this.cursor = null;
+    this.chosen = null;
+    this.canvas = h("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "heat map",
+      "aria-label": `${name}, ${rows} rows and ${columns} columns; arrow keys move, Enter chooses a cell`,
+    });
+    this.element = h("div", { class: "heatmap" }, this.canvas);
+    this.listen();
+    this.resizing = new ResizeObserver(() => this.draw());
+    this.resizing.observe(this.element);
+  }
+
+  value(row, column) {
+    return this.data[this.offset + row * this.columns + column];
+  }
+
+  choose(row, column) {
+    this.chosen = [row, column];
+    this.paint();
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => this.move(this.at(event)));
+    canvas.addEventListener("pointerleave", () => this.move(null));
+    canvas.addEventListener("click", (event) => {
+      const cell = this.at(event);
+      if (cell) this.select(cell);
+    });
+    canvas.addEventListener("focus", () => {
+      if (!this.cursor && canvas.matches(":focus-visible")) this.move(this.chosen ?? this.marked[0] ?? [0, 0]);
+    });
+    canvas.addEventListener("blur", () => this.move(null));
+    canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const [row, column] = this.cursor ?? this.chosen ?? [0, 0];
+    const page = event.shiftKey ? 8 : 1;
+    const moves = {
+      ArrowUp: [row - page, column],
+      ArrowDown: [row + page, column],
+      ArrowLeft: [row, column - page],
+      ArrowRight: [row, column + page],
+      Home: [row, 0],
+      End: [row, this.columns - 1],
+    };
+    if (event.key in moves && !event.altKey && !event.ctrlKey && !event.metaKey) {
+      const [r, c] = moves[event.key];
+      this.move([Math.max(0, Math.min(this.rows - 1, r)), Math.max(0, Math.min(this.columns - 1, c))]);
+      event.preventDefault();
+    } else if (event.key === "Enter" || event.key === " ") {
+      this.select(this.cursor ?? [row, column]);
+      event.preventDefault();
+    }
+  }
+
+  move(cell) {
+    if (String(cell) === String(this.cursor)) return;
+    this.cursor = cell;
+    this.paint();
+    this.onMove?.(cell);
+  }
+
+  select(cell) {
+    this.chosen = this.snap && this.marked.length ? this.nearest(cell) : cell;
+    this.paint();
+    this.onSelect?.(this.chosen);
+  }
+
+  nearest([row, column]) {
+    const distance = ([r, c]) => Math.abs(r - row) * this.rowHeight + Math.abs(c - column) * this.cellX;
+    return this.marked.reduce((best, cell) => (distance(cell) < distance(best) ? cell : best));
+  }
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - this.left) / this.cellX);
+    const row = Math.floor((event.clientY - box.top - this.top) / this.rowHeight);
+    return row >= 0 && row < this.rows && column >= 0 && column < this.columns ? [row, column] : null;
+  }
+
+  /** Sizes, and the picture of all cells, which changes only with the place or the look. */
+  draw() {
+    const style = getComputedStyle(this.element);
+    const font = `${Math.min(12, Math.max(9, this.rowHeight - 3))}px ${style.fontFamily}`;
+    const context = this.canvas.getContext("2d");
+    context.font = font;
+    const room = this.element.clientWidth;
+    if (!room) return;
+    const widest = (labels) => Math.max(...labels.map((text) => context.measureText(text).width));
+    const labelled = this.rowLabels && this.rowHeight >= 9;
+    this.left = labelled ? Math.min(room * 0.3, Math.ceil(widest(this.rowLabels)) + GAP) : 0;
+    const inside = Math.max(20, room - this.left - 1);
+    this.cellX = this.cellWidth ? Math.max(this.cellWidth, inside / this.columns) : inside / this.columns;
+    if (this.cellWidth) this.cellX = Math.min(this.cellX, Math.max(this.cellWidth, 28));
+    else this.cellX = Math.min(this.cellX, 40);
+    const named = this.columnLabels && this.cellX >= 11;
+    this.top = named ? Math.min(90, Math.ceil(widest(this.columnLabels)) + GAP) : 0;
+    const width = this.left + this.cellX * this.columns,
+      height = this.top + this.rowHeight * this.rows;
+    const ratio = devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
+    this.picture = this.cells(Math.min(this.columns, Math.max(1, Math.round(this.cellX * this.columns * ratio))));
+    const columnFont = `${Math.min(12, this.cellX - 1)}px ${style.fontFamily}`;
+    this.texts = { font, columnFont, colour: style.color, labelled, named };
+    this.paint();
+  }
+
+  /** One pixel a cell; where there are more cells than pixels, the one farthest from zero. */
+  cells(pixels) {
+    const picture = new OffscreenCanvas(pixels, this.rows),
+      context = picture.getContext("2d");
+    const image = context.createImageData(pixels, this.rows);
+    for (let row = 0; row < this.rows; row += 1) {
+      for (let x = 0; x < pixels; x += 1) {
+        let value = 0;
+        const stop = Math.floor(((x + 1) * this.columns) / pixels);
+        for (let column = Math.floor((x * this.columns) / pixels); column < stop; column += 1) {
+          const here = this.value(row, column);
+          if (Math.abs(here) >= Math.abs(value)) value = here;
+        }
+        const [r, g, b] = this.colouring.rgb(value);
+        image.data.set([r, g, b, 255], 4 * (row * pixels + x));
+      }
+    }
+    context.putImageData(image, 0, 0);
+    return picture;
+  }
+
+  paint() {
+    if (!this.picture) return;
+    const context = this.canvas.getContext("2d"),
+      ratio = devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.picture, this.left, this.top, this.cellX * this.columns, this.rowHeight * this.rows);
+    context.font = this.texts.font;
+    context.fillStyle = this.texts.colour;
+    context.textBaseline = "middle";
+    if (this.texts.labelled) {
+      context.textAlign = "right";
+      this.rowLabels.forEach((text, row) => {
+        context.globalAlpha = this.cursor && this.cursor[0] !== row ? 0.55 : 1;
+        context.fillText(text, this.left - GAP, this.top + (row + 0.5) * this.rowHeight, this.left - GAP);
+      });
+    }
+    if (this.texts.named) {
+      context.textAlign = "left";
+      context.font = this.texts.columnFont;
+      this.columnLabels.forEach((text, column) => {
+        context.globalAlpha = this.cursor && this.cursor[1] !== column ? 0.55 : 1;
+        context.save();
+        context.translate(this.left + (column + 0.5) * this.cellX, this.top - GAP / 2);
+        context.rotate(-Math.PI / 2);
+        context.fillText(text, 0, 0, this.top - GAP);
+        context.restore();
+      });
+    }
+    context.globalAlpha = 1;
+    for (const cell of this.marked) this.frame(context, cell, 1);
+    if (this.chosen) this.frame(context, this.chosen, 2.5);
+    if (this.cursor) this.frame(context, this.cursor, 1.5);
+  }
+
+  frame(context, [row, column], width) {
+    const x = this.left + column * this.cellX,
+      y = this.top + row * this.rowHeight,
+      w = Math.max(this.cellX, 3);
+    for (const [colour, extra] of [
+      ["#fff", 2],
+      ["#000", 0],
+    ]) {
+      context.strokeStyle = colour;
+      context.lineWidth = width + extra;
+      context.strokeRect(x - (w - this.cellX) / 2, y, w, this.rowHeight);
+    }
+  }
+}

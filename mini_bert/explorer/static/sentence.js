@@ -1,0 +1,153 @@
+// The sentence: typed, its words clicked to be masked, and what the model says at the masks.
+
+import { isOffline } from "./api.js";
+import { bar, h, percent, put } from "./dom.js";
+import { go, joinTargets, masks, targets } from "./state.js";
+
+export function drawSentence(root, { state, sentence, info, error }) {
+  const focused = root.contains(document.activeElement) ? document.activeElement.id : null;
+  const field = h("input", {
+    id: "text",
+    type: "text",
+    value: state.text,
+    maxlength: String(info.longest_text),
+    autocomplete: "off",
+    spellcheck: "false",
+    disabled: isOffline,
+    "aria-describedby": "hint",
+  });
+  const form = h(
+    "form",
+    {
+      class: "type",
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (field.value !== state.text)
+          go({ text: field.value, mask: "", target: "", cell: "", entry: "", query: "", key: "" });
+      },
+    },
+    h("label", { for: "text" }, "Sentence"),
+    field,
+    isOffline ? null : h("button", { type: "submit" }, "Show"),
+  );
+  if (error) put(root, form, h("p", { class: "refused", role: "alert" }, error));
+  else {
+    put(
+      root,
+      h(
+        "div",
+        { class: "said" },
+        form,
+        h(
+          "p",
+          { id: "hint", class: "quiet" },
+          isOffline
+            ? "This file holds one sentence; with mini-bert explore any sentence can be typed and any word masked."
+            : "Click a word to mask it; click it again to take the mask away.",
+        ),
+        words(state, sentence),
+      ),
+      predictions(state, sentence, info),
+    );
+  }
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+function words(state, sentence) {
+  return h(
+    "div",
+    { class: "tokens", role: "group", "aria-label": "Tokens" },
+    sentence.tokens.map((token, i) => {
+      const masked = sentence.masks.includes(i);
+      return h(
+        "button",
+        {
+          type: "button",
+          id: `token-${i}`,
+          class: `token${masked ? " masked" : ""}${sentence.special[i] ? " special" : ""}`,
+          "aria-pressed": String(masked),
+          disabled: isOffline || sentence.special[i],
+          title: sentence.special[i] ? `${token} stands by itself` : masked ? "Take the mask away" : "Mask this word",
+          onclick: () => toggle(state, i),
+        },
+        h("span", {}, token),
+        masked && sentence.original[i] !== token ? h("small", {}, sentence.original[i]) : null,
+      );
+    }),
+  );
+}
+
+function toggle(state, i) {
+  const now = new Set(masks(state)),
+    wanted = targets(state);
+  if (!now.delete(i)) now.add(i);
+  else wanted.delete(i);
+  go({ mask: [...now].sort((a, b) => a - b).join(","), target: joinTargets(wanted) });
+}
+
+/** For each mask the likeliest words; each can be made the target. */
+function predictions(state, sentence, info) {
+  if (!info.predicts) return h("p", { class: "quiet" }, "This model has no head for words, so it predicts none.");
+  if (!sentence.predictions.length) return h("p", { class: "quiet" }, "Nothing is masked: no prediction, no loss.");
+  const choose = (position, word) => {
+    const wanted = targets(state).set(position, word);
+    if (sentence.original[position] === word) wanted.delete(position);
+    go({ target: joinTargets(wanted) });
+  };
+  return h(
+    "div",
+    { class: "predictions" },
+    sentence.predictions.map((found) =>
+      h(
+        "section",
+        { class: "prediction", "aria-label": `Position ${found.position}` },
+        h("p", {}, `At position ${found.position} the model expects`),
+        h(
+          "ol",
+          {},
+          found.candidates.slice(0, 5).map((candidate) =>
+            h(
+              "li",
+              {},
+              h(
+                "button",
+                {
+                  type: "button",
+                  class: candidate.token === found.target ? "word target" : "word",
+                  disabled: isOffline,
+                  title: "Make this the target",
+                  onclick: () => choose(found.position, candidate.token),
+                },
+                candidate.token,
+              ),
+              bar(candidate.probability),
+              h("span", { class: "number", "data-value": candidate.probability }, percent(candidate.probability)),
+            ),
+          ),
+        ),
+        h(
+          "form",
+          {
+            class: "target",
+            onsubmit: (event) => {
+              event.preventDefault();
+              const word = event.target.elements[0].value.trim();
+              if (word) choose(found.position, word);
+            },
+          },
+          h("label", { for: `target-${found.position}` }, found.guessed ? "Target (its own first choice)" : "Target"),
+          h("input", {
+            id: `target-${found.position}`,
+            type: "text",
+            value: found.target,
+            size: "12",
+            maxlength: "100",
+            autocomplete: "off",
+            disabled: isOffline,
+          }),
+          h("span", { class: "quiet" }, `${percent(found.probability)}, place ${found.rank.toLocaleString("en")}`),
+        ),
+      ),
+    ),
+  );
+}

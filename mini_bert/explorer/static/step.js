@@ -1,0 +1,212 @@
+// Step: one step of training on this sentence, what it changes, and the way back.
+
+import { ask, change, isOffline } from "./api.js";
+import { lineChart } from "./charts.js";
+import { bar, h, number, percent, put, table } from "./dom.js";
+import { go, query } from "./state.js";
+
+const NAMES = { adamw: "AdamW", sgd: "plain gradient descent" };
+const RATES = ["0.0001", "0.0003", "0.001", "0.003", "0.01", "0.1"];
+
+export async function show(root, { state, sentence, info, changed }) {
+  if (!sentence.predictions.length) {
+    put(
+      root,
+      h("p", { class: "refused" }, "Nothing is masked, so there is no loss to step against: click a word to mask it."),
+    );
+    return;
+  }
+  const result = h("div", { "aria-live": "polite" }),
+    history = h("div");
+  const rate = h("input", {
+    id: "rate",
+    list: "rates",
+    value: state.rate ?? "0.001",
+    size: "8",
+    inputmode: "decimal",
+    autocomplete: "off",
+  });
+  const optimiser = h(
+    "select",
+    { id: "optimiser" },
+    info.optimisers.map((name) =>
+      h("option", { value: name, selected: name === (state.optimiser ?? info.optimisers[0]) }, NAMES[name] ?? name),
+    ),
+  );
+  const undo = h("button", { type: "button", id: "undo", onclick: () => act("undo") }, "Undo");
+  const reset = h("button", { type: "button", id: "reset", onclick: () => act("reset") }, "Reset");
+  const status = h("p", { class: "quiet", id: "steps-taken" });
+
+  async function act(name, parameters = {}) {
+    try {
+      const found = await change(name, parameters);
+      if (name === "step") put(result, outcome(found));
+      else {
+        const now = isOffline ? sentence : await ask("sentence", query(state));
+        put(
+          result,
+          h(
+            "p",
+            {},
+            name === "undo" ? "The last step is undone: " : "The model is as it was loaded: ",
+            "the loss is ",
+            h("b", { id: "loss-now", "data-value": now.loss }, number(now.loss, 6)),
+            ".",
+          ),
+        );
+      }
+      changed({ state: found.state, history: found.history, undoable: found.undoable });
+      draw(found);
+    } catch (error) {
+      put(result, h("p", { class: "refused" }, error.message));
+    }
+  }
+
+  function draw(found) {
+    const taken = found.history.length;
+    undo.disabled = isOffline || !found.undoable;
+    reset.disabled = isOffline || !taken;
+    status.textContent = taken
+      ? `${taken === 1 ? "One step stands" : `${taken} steps stand`}; ${found.undoable === 1 ? "it" : `the last ${found.undoable}`} can be undone. The files of the model are never changed.`
+      : "No step has been taken. The files of the model are never changed, only the copy in memory.";
+    put(
+      history,
+      ...(taken > 1
+        ? [
+            h("h2", {}, "Loss before each step"),
+            lineChart(
+              [
+                {
+                  name: "loss",
+                  class: "first",
+                  dots: true,
+                  x: found.history.map((_, i) => i + 1),
+                  y: found.history.map((entry) => entry.loss),
+                },
+              ],
+              { label: "Loss before each step", xName: "step", yName: "loss" },
+            ),
+          ]
+        : []),
+    );
+  }
+
+  put(
+    root,
+    h(
+      "p",
+      { class: "lead" },
+      "One step of training on this one sentence moves all parameters against their gradients. Watch what that does to the prediction, then undo it.",
+    ),
+    h(
+      "form",
+      {
+        class: "panel step-form",
+        onsubmit: (event) => {
+          event.preventDefault();
+          go({ rate: rate.value, optimiser: optimiser.value }, { silent: true });
+          act("step", { ...query(state), learning_rate: rate.value, optimiser: optimiser.value });
+        },
+      },
+      h("label", { for: "rate" }, "Learning rate"),
+      rate,
+      h(
+        "datalist",
+        { id: "rates" },
+        RATES.map((value) => h("option", { value })),
+      ),
+      h("label", { for: "optimiser" }, "Optimiser"),
+      optimiser,
+      h("button", { type: "submit", id: "take-step", class: "main" }, "Take a step"),
+      undo,
+      reset,
+    ),
+    isOffline ? offlineSteps(info, (parameters) => act("step", { ...query(state), ...parameters })) : null,
+    status,
+    result,
+    history,
+  );
+  draw(info);
+  if (isOffline) for (const field of [rate, optimiser, root.querySelector("#take-step")]) field.disabled = true;
+}
+
+/** An exported file has the results of some steps, each taken from the model as it was loaded. */
+function offlineSteps(info, take) {
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "quiet" },
+      "This file has no model, but it holds what these steps did, each taken from the same beginning:",
+    ),
+    h(
+      "p",
+      {},
+      (info.embedded?.steps ?? []).map((parameters) =>
+        h(
+          "button",
+          { type: "button", class: "embedded-step", onclick: () => take(parameters) },
+          `${NAMES[parameters.optimiser]}, rate ${parameters.learning_rate}`,
+        ),
+      ),
+    ),
+  );
+}
+
+function outcome(found) {
+  const better = found.loss_after < found.loss_before;
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "big" },
+      "loss ",
+      h("b", { id: "loss-before", "data-value": found.loss_before }, number(found.loss_before, 6)),
+      " → ",
+      h("b", { id: "loss-after", "data-value": found.loss_after }, number(found.loss_after, 6)),
+      h("span", { class: better ? "good" : "refused" }, better ? " lower" : " not lower: the step was too long"),
+    ),
+    h(
+      "div",
+      { class: "outcomes" },
+      found.predictions.map((prediction) =>
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", {}, `Position ${prediction.position}`),
+          table(
+            ["word", ["before", "number"], "", ["after", "number"], ""],
+            [...prediction.words]
+              .sort((a, b) => b.after - a.after)
+              .map((word) => ({
+                class: word.id === prediction.target_id ? "target" : "",
+                cells: [
+                  word.id === prediction.target_id ? h("b", {}, `${word.token} (target)`) : word.token,
+                  percent(word.before),
+                  bar(word.before),
+                  h("span", { "data-after": word.after }, percent(word.after)),
+                  bar(word.after),
+                ],
+              })),
+          ),
+        ),
+      ),
+      h(
+        "section",
+        { class: "panel" },
+        h("h2", {}, "What moved"),
+        table(
+          ["part", ["gradient", "number"], ["change", "number"], ["change / size", "number"]],
+          found.parts.map((part) => [
+            part.part.replace("_", " "),
+            number(part.gradient, 3),
+            number(part.change, 3),
+            number(part.ratio, 3),
+          ]),
+        ),
+      ),
+    ),
+  );
+}

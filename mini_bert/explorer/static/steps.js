@@ -1,0 +1,299 @@
+// What the forward and the backward view share: the names of steps, their groups, and a card for each.
+
+import { ask, has, unpack } from "./api.js";
+import { h, math, number, put, shape, unique, whenSeen } from "./dom.js";
+import { matrixView } from "./matrix.js";
+import { go, query } from "./state.js";
+
+const TITLES = {
+  tokens: "Tokens",
+  token_vectors: "Token embeddings",
+  position_vectors: "Position embeddings",
+  type_vectors: "Segment embeddings",
+  embedding_sum: "Sum of embeddings",
+  embeddings: "Input of the first layer",
+  attention_input: "Input of attention",
+  Q: "Queries",
+  K: "Keys",
+  V: "Values",
+  scores: "Scores",
+  attention_weights: "Attention weights",
+  context: "Context: weighted values",
+  attention_output: "Heads joined and projected",
+  attention_residual: "Residual sum around attention",
+  middle: "After attention",
+  ffn_input: "Input of the feed-forward",
+  ffn_hidden: "Feed-forward, expanded",
+  ffn_activation: "Activation",
+  ffn_output: "Feed-forward, contracted",
+  ffn_residual: "Residual sum around the feed-forward",
+  hidden: "Output of the layer",
+  final_hidden: "Final LayerNorm",
+  head_hidden: "Head: transform",
+  head_activation: "Head: activation",
+  head_normed: "Head: LayerNorm",
+  logits: "Logits of words",
+};
+
+export function title(name) {
+  return TITLES[name] ?? TITLES[name.replace(/_\d+$/, "")] ?? name;
+}
+
+/** Consecutive steps that belong together, as [heading, steps]. */
+export function grouped(steps, heading) {
+  const groups = [];
+  for (const step of steps) {
+    const name = heading(step);
+    if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
+    groups.at(-1)[1].push(step);
+  }
+  return groups;
+}
+
+export function headingOf(step) {
+  if (step.layer !== null) return `Layer ${step.layer}`;
+  if (step.component === "embeddings" || /^d?embedding/.test(step.name)) return "Embeddings";
+  return "Prediction";
+}
+
+/** Links to the groups, in the order of the pass. */
+export function jumps(groups, label) {
+  return h(
+    "nav",
+    { class: "jumps", "aria-label": label },
+    groups.map(([name], i) => [
+      i ? h("span", { "aria-hidden": "true" }, "→") : null,
+      h(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          onclick: () => {
+            const section = document.getElementById(groupId(name));
+            section.scrollIntoView({ block: "start" });
+            section.querySelector("h2").focus({ preventScroll: true });
+          },
+        },
+        name,
+      ),
+    ]),
+  );
+}
+
+export function groupId(name) {
+  return `group-${name.replaceAll(" ", "-").toLowerCase()}`;
+}
+
+export function group(name, cards) {
+  return h(
+    "section",
+    { class: "group", id: groupId(name) },
+    h("h2", { tabindex: "-1" }, name),
+    h("div", { class: "cards" }, cards),
+  );
+}
+
+/**
+ * A step as a card. `of` is the pass; `facts` stand under the formula; `inspect(index, value)` makes what is shown
+ * when a cell is chosen; `place` are the two keys of the address that hold the step and its cell.
+ */
+export function card({ step, of, heading, facts, inspect, place, state, marked = [] }) {
+  const id = `${of}-${step.name}`,
+    numbers = h("div", { class: "numbers" }),
+    inspector = h("div", { class: "inspector", "aria-live": "polite" });
+  const here = state[place[0]] === step.name;
+  let chosen = here && state[place[1]] ? state[place[1]].split(",").map(Number) : null;
+  let open = here && !chosen;
+  let matrix = null;
+  const openButton = h(
+    "button",
+    { type: "button", "aria-expanded": String(open), onclick: () => setOpen(!open) },
+    open ? "Close" : "Open",
+  );
+  const element = h(
+    "article",
+    { class: `card${step.kind === "same" ? " slim" : ""}`, id, tabindex: "-1", "data-name": step.name },
+    h("header", {}, h("h3", {}, heading), h("span", { class: "shape", title: "shape" }, shape(step.shape)), openButton),
+    math(step.formula),
+    facts,
+    numbers,
+    inspector,
+  );
+
+  function draw() {
+    put(numbers, matrixView(matrix, { name: heading, open, marked, chosen, onSelect: select }));
+  }
+
+  async function load() {
+    try {
+      matrix ??= unpack(await ask("matrix", { ...query(state), of, name: step.name }));
+      draw();
+    } catch (error) {
+      put(numbers, h("p", { class: "quiet" }, error.message));
+    }
+  }
+
+  function setOpen(now) {
+    open = now;
+    element.classList.toggle("wide", open);
+    openButton.textContent = open ? "Close" : "Open";
+    openButton.setAttribute("aria-expanded", String(open));
+    go({ [place[0]]: open ? step.name : "", [place[1]]: "" }, { silent: true });
+    if (matrix) draw();
+  }
+
+  async function select(index, value) {
+    chosen = index;
+    go({ [place[0]]: step.name, [place[1]]: index.join(",") }, { silent: true });
+    put(inspector, h("p", { class: "quiet" }, "…"));
+    try {
+      put(inspector, await inspect(index, value));
+    } catch (error) {
+      put(inspector, h("p", { class: "refused" }, error.message));
+    }
+  }
+
+  element.classList.toggle("wide", open);
+  if (step.shape.length > 1 || of === "backward") whenSeen(numbers, load);
+  else openButton.remove();
+  if (chosen) select(chosen);
+  if (here) requestAnimationFrame(() => element.scrollIntoView({ block: "start" }));
+  element.redraw = () => matrix && draw();
+  return element;
+}
+
+/** Names of arrays with their shapes; parameters can be opened. */
+export function sources(step, state) {
+  const place = h("div", { class: "numbers" });
+  let shown = null;
+  const parts = Object.entries(step.input_shapes).map(([name, sizes]) => {
+    if (!step.parameters.includes(name) || !has("matrix", { ...query(state), of: "parameter", name }))
+      return h("span", { class: "source" }, `${name} `, h("small", {}, shape(sizes)));
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: "source",
+        "aria-expanded": "false",
+        title: `Show the parameter ${name}`,
+        onclick: async () => {
+          shown = shown === name ? null : name;
+          for (const other of button.parentElement.querySelectorAll("button"))
+            other.setAttribute("aria-expanded", String(other === button && shown !== null));
+          if (shown === null) return put(place);
+          const matrix = unpack(await ask("matrix", { ...query(state), of: "parameter", name }));
+          return put(place, h("h4", {}, name), matrixView(matrix, { name }));
+        },
+      },
+      `${name} `,
+      h("small", {}, shape(sizes)),
+    );
+    return button;
+  });
+  return parts.length ? h("div", { class: "sources" }, h("p", {}, "from ", parts), place) : null;
+}
+
+/** The sum behind a cell: what it is, its largest terms or all, and the total beside the model's number. */
+export function explanation(cell) {
+  const order = cell.terms
+    .map((_, i) => i)
+    .sort((a, b) => Math.abs(cell.terms[b].value) - Math.abs(cell.terms[a].value));
+  const reach = Math.max(...cell.terms.map((term) => Math.abs(term.value))) || 1,
+    few = 12;
+  const place = h("div", {}),
+    id = unique("terms");
+  let all = cell.terms.length <= few;
+  const draw = () => {
+    const shown = all ? cell.terms.map((_, i) => i) : order.slice(0, few);
+    const rest = all
+      ? 0
+      : cell.terms.reduce((sum, term) => sum + term.value, 0) - shown.reduce((sum, i) => sum + cell.terms[i].value, 0);
+    put(
+      place,
+      h(
+        "table",
+        { class: "terms", id },
+        h(
+          "tbody",
+          {},
+          shown.map((i) =>
+            h(
+              "tr",
+              {},
+              h(
+                "td",
+                {},
+                cell.terms[i].factors.map((factor, n) => [
+                  n ? h("span", { class: "times" }, "×") : null,
+                  h("span", { class: "factor" }, h("code", {}, factor.name), h("b", {}, number(factor.value))),
+                ]),
+              ),
+              h("td", { class: "number" }, number(cell.terms[i].value)),
+              h(
+                "td",
+                { class: "track" },
+                h("span", {
+                  class: cell.terms[i].value < 0 ? "minus" : "plus",
+                  style: { width: `${(50 * Math.abs(cell.terms[i].value)) / reach}%` },
+                }),
+              ),
+            ),
+          ),
+          all
+            ? null
+            : h(
+                "tr",
+                { class: "rest" },
+                h("td", {}, `the other ${cell.terms.length - few} terms together`),
+                h("td", { class: "number" }, number(rest)),
+                h("td", {}),
+              ),
+        ),
+      ),
+    );
+  };
+  draw();
+  const toggle =
+    cell.terms.length <= few
+      ? null
+      : h(
+          "button",
+          {
+            type: "button",
+            "aria-controls": id,
+            onclick: (event) => {
+              all = !all;
+              event.target.textContent = all ? `The ${few} largest terms` : `All ${cell.terms.length} terms in order`;
+              draw();
+            },
+          },
+          `All ${cell.terms.length} terms in order`,
+        );
+  return h(
+    "div",
+    { class: "explanation" },
+    h("p", {}, h("code", { class: "expression" }, `${cell.step}[${cell.index.join(",")}] = ${cell.expression}`)),
+    Object.keys(cell.quantities).length
+      ? h(
+          "p",
+          { class: "quantities" },
+          Object.entries(cell.quantities).map(([name, value]) =>
+            h("span", {}, h("code", {}, name), ` = ${number(value, 6)}`),
+          ),
+        )
+      : null,
+    place,
+    h(
+      "p",
+      { class: "total" },
+      h(
+        "span",
+        {},
+        `the sum of ${cell.terms.length === 1 ? "one term" : `${cell.terms.length} terms`}, as the formula says: `,
+        h("b", { "data-total": cell.total }, number(cell.total, 7)),
+      ),
+      h("span", {}, " the model has ", h("b", { "data-value": cell.value }, number(cell.value, 7))),
+    ),
+    toggle,
+  );
+}

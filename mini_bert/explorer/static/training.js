@@ -1,0 +1,254 @@
+// Training: the checkpoints of a run, one after another, beside its loss curve; looked for anew while it goes on.
+
+import { ask, isOffline, unpack } from "./api.js";
+import { headGrid } from "./attention.js";
+import { lineChart } from "./charts.js";
+import { bar, h, percent, put } from "./dom.js";
+import { go, query } from "./state.js";
+
+const EVERY = 5000; // milliseconds between looks at a run that is going on
+
+export async function show(root, { state, sentence }) {
+  let { run } = await ask("run");
+  if (!run) {
+    put(
+      root,
+      h("p", { class: "lead" }, "Watch predictions and attention form over the checkpoints of a run."),
+      h(
+        "p",
+        { class: "panel" },
+        isOffline
+          ? "This file was written without a run: mini-bert explore --run DIR --export FILE TEXT puts its checkpoints in."
+          : [
+              "No run was given. Start the explorer with one: ",
+              h("code", {}, "mini-bert explore --run DIR"),
+              ". To keep many checkpoints of a run, train with ",
+              h("code", {}, "--set training.keep_checkpoints=50 --set training.checkpoint_every=…"),
+              ".",
+            ],
+      ),
+    );
+    return undefined;
+  }
+  const curve = h("div"),
+    chances = h("div"),
+    detail = h("div", { "aria-live": "polite" }),
+    status = h("p", { class: "quiet" });
+  const slider = h("input", { type: "range", id: "checkpoint", min: "0", step: "1" }),
+    name = h("output", { for: "checkpoint", id: "checkpoint-name" });
+  const found = new Map(); // what each checkpoint says, by name
+  let playing = null,
+    live = null,
+    gone = false;
+  const now = () => run.checkpoints[Number(slider.value)];
+
+  async function fetchOne(checkpoint, withAttention) {
+    const known = found.get(checkpoint.name);
+    if (known && (known.weights || !withAttention)) return known;
+    const answer = await ask("checkpoint", {
+      ...query(state),
+      name: checkpoint.name,
+      ...(withAttention || isOffline ? { attention: "1" } : {}),
+    });
+    found.set(checkpoint.name, answer);
+    return answer;
+  }
+
+  async function choose() {
+    const checkpoint = now();
+    if (!checkpoint) return;
+    name.textContent = `${checkpoint.name} (step ${checkpoint.step.toLocaleString("en")})`;
+    go({ checkpoint: checkpoint.name }, { silent: true });
+    drawCurve();
+    try {
+      const answer = await fetchOne(checkpoint, true);
+      if (gone || now() !== checkpoint) return;
+      put(
+        detail,
+        h(
+          "div",
+          { class: "predictions" },
+          answer.predictions.map((prediction) =>
+            h(
+              "section",
+              { class: "prediction" },
+              h("p", {}, `Position ${prediction.position}`),
+              h(
+                "ol",
+                {},
+                prediction.candidates
+                  .slice(0, 6)
+                  .map((candidate) =>
+                    h(
+                      "li",
+                      { class: candidate.token === prediction.target ? "target" : "" },
+                      h("span", {}, candidate.token),
+                      bar(candidate.probability),
+                      h(
+                        "span",
+                        { class: "number", "data-value": candidate.probability },
+                        percent(candidate.probability),
+                      ),
+                    ),
+                  ),
+              ),
+              h(
+                "p",
+                { class: "quiet" },
+                `“${prediction.target}”: ${percent(prediction.probability)}, place ${prediction.rank.toLocaleString("en")}`,
+              ),
+            ),
+          ),
+        ),
+        answer.predictions.length ? null : h("p", { class: "quiet" }, "Mask a word to see its prediction form."),
+        h("h3", {}, "Attention of every head at this checkpoint"),
+        headGrid(unpack(answer.weights), { tokens: sentence.tokens }),
+      );
+      drawChances();
+    } catch (error) {
+      put(detail, h("p", { class: "refused" }, error.message));
+    }
+  }
+
+  function drawCurve() {
+    const levels = Object.entries(run.baselines).map(([key, y]) => ({
+      y,
+      name: key === "uniform_loss" ? "uniform: ln V" : "by frequency",
+    }));
+    put(
+      curve,
+      lineChart(
+        [
+          { name: "training loss", class: "second", x: run.training.steps, y: run.training.losses },
+          {
+            name: "held-out loss",
+            class: "first",
+            x: run.heldout.steps,
+            y: run.heldout.losses,
+            dots: run.heldout.steps.length < 40,
+          },
+        ],
+        {
+          levels,
+          at: now()?.step ?? null,
+          label: "Loss over the run",
+          yName: "loss",
+          onPick: (step) => {
+            const distances = run.checkpoints.map((checkpoint) => Math.abs(checkpoint.step - step));
+            slider.value = String(distances.indexOf(Math.min(...distances)));
+            choose();
+          },
+        },
+      ),
+    );
+    status.textContent = `${run.name}: ${run.finished ? "finished" : "going on, or interrupted"}${run.step ? ` at step ${run.step.toLocaleString("en")}${run.total_steps ? ` of ${run.total_steps.toLocaleString("en")}` : ""}` : ""}; ${run.checkpoints.length} checkpoints. ${run.notes.join(" ")}`;
+  }
+
+  function drawChances() {
+    const known = run.checkpoints.filter((checkpoint) => found.has(checkpoint.name)).sort((a, b) => a.step - b.step);
+    if (known.length < 2 || !sentence.predictions.length) return;
+    put(
+      chances,
+      h("h3", {}, "Probability of the target over the run"),
+      lineChart(
+        sentence.predictions.map((prediction, i) => ({
+          name: `“${prediction.target}” at ${prediction.position}`,
+          class: i ? "second" : "first",
+          dots: true,
+          x: known.map((checkpoint) => checkpoint.step),
+          y: known.map((checkpoint) => found.get(checkpoint.name).predictions[i].probability),
+        })),
+        { at: now().step, label: "Probability of the target", yName: "probability" },
+      ),
+    );
+  }
+
+  /** One checkpoint after another, so that the line of probabilities fills without holding up a click. */
+  async function fill() {
+    for (const checkpoint of run.checkpoints) {
+      if (gone) return;
+      try {
+        await fetchOne(checkpoint, false);
+      } catch {
+        /* a checkpoint that the run has removed; the next look at the run leaves it out */
+      }
+    }
+    drawChances();
+  }
+
+  function range(chosen) {
+    slider.max = String(run.checkpoints.length - 1);
+    const at = run.checkpoints.findIndex((checkpoint) => checkpoint.name === chosen);
+    slider.value = String(at >= 0 ? at : run.checkpoints.length - 1);
+  }
+
+  async function look() {
+    const before = run.checkpoints.length,
+      last = Number(slider.value) === before - 1,
+      chosen = now()?.name;
+    try {
+      ({ run } = await ask("run"));
+    } catch {
+      return;
+    }
+    if (gone) return;
+    range(last && run.checkpoints.length > before ? null : chosen);
+    if (run.checkpoints.length !== before) await fill();
+    if (now()?.name !== chosen) choose();
+    else drawCurve();
+    if (run.finished) clearInterval(live);
+  }
+
+  const play = h(
+    "button",
+    {
+      type: "button",
+      id: "play",
+      onclick: () => {
+        if (playing) {
+          clearInterval(playing);
+          playing = null;
+        } else {
+          if (Number(slider.value) >= run.checkpoints.length - 1) slider.value = "0";
+          playing = setInterval(() => {
+            if (Number(slider.value) >= run.checkpoints.length - 1) play.click();
+            else {
+              slider.value = String(Number(slider.value) + 1);
+              choose();
+            }
+          }, 700);
+        }
+        play.textContent = playing ? "Pause" : "Play";
+      },
+    },
+    "Play",
+  );
+  slider.addEventListener("input", choose);
+  put(
+    root,
+    h("p", { class: "lead" }, "Move through the checkpoints and watch predictions and attention form."),
+    status,
+    run.checkpoints.length
+      ? [
+          h("div", { class: "panel scrub" }, h("label", { for: "checkpoint" }, "Checkpoint"), slider, name, play),
+          h(
+            "div",
+            { class: "training" },
+            h("section", { class: "panel" }, h("h2", {}, "Loss"), curve, chances),
+            h("section", { class: "panel" }, h("h2", {}, "At this checkpoint"), detail),
+          ),
+        ]
+      : h("p", { class: "panel" }, "The run has no checkpoint yet; the page looks again every few seconds."),
+  );
+  if (run.checkpoints.length) {
+    range(state.checkpoint);
+    await choose();
+    fill();
+  }
+  if (!isOffline && !run.finished) live = setInterval(look, EVERY);
+  return () => {
+    gone = true;
+    clearInterval(live);
+    clearInterval(playing);
+  };
+}

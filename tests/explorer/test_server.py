@@ -1,0 +1,318 @@
+"""The server, asked as a browser would: answers, limits, and what it refuses."""
+
+import asyncio
+import dataclasses
+import json
+from base64 import b64decode
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the explorer's server needs starlette: pip install 'mini-bert[explorer]'")
+
+from mini_bert import MiniBERT
+from mini_bert.analysis.backward_steps import backward_pass
+from mini_bert.analysis.forward_steps import forward_pass
+from mini_bert.errors import ConfigError
+from mini_bert.explorer.answers import ANSWERS
+from mini_bert.explorer.assets import FILES, MODULES, STATIC
+from mini_bert.explorer.runs import Run
+from mini_bert.explorer.server import create_app, is_loopback, open_socket
+from mini_bert.explorer.session import Session
+from mini_bert.proof import models_to_check
+
+TEXT = "the cat sat on a mat ."
+SENTENCE = {"text": TEXT, "mask": "2"}
+OWN = {"content-type": "application/json", "x-mini-bert": "1"}
+
+
+class Answer:
+    def __init__(self, messages):
+        self.status = messages[0]["status"]
+        self.headers = {key.decode(): value.decode() for key, value in messages[0]["headers"]}
+        self.body = b"".join(message.get("body", b"") for message in messages)
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+def request(app, path, parameters=None, *, method="GET", host="127.0.0.1:8640", headers=None, body=b"", hosts=None):
+    """One request to the application, without a network."""
+    messages = []
+    names = [host] if hosts is None else hosts
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+             "path": path, "raw_path": path.encode(), "root_path": "",
+             "query_string": urlencode(parameters or {}).encode(),
+             "headers": [(b"host", name.encode("latin-1")) for name in names]
+             + [(key.encode(), value.encode()) for key, value in (headers or {}).items()],
+             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8640)}
+    given = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive():
+        return given.pop(0) if given else {"type": "http.disconnect"}
+
+    async def send(message):
+        messages.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return Answer(messages)
+
+
+@pytest.fixture
+def app(session):
+    return create_app(session)
+
+
+def array(packed):
+    return np.frombuffer(b64decode(packed["data"]), "<f4").reshape(packed["shape"])
+
+
+# -------------------------------------------------------------------- who may ask
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8640", "localhost:8640", "LOCALHOST:8640", "[::1]:8640"])
+def test_its_own_names_are_answered(app, host):
+    assert request(app, "/", host=host).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8640", "127.0.0.1", "127.0.0.1:80", "localhost:8641",
+                                  "127.0.0.1:8640.evil.example", "", "192.168.1.5:8640", "localhost:", "[::1]",
+                                  "127.0.0.1:8640:8640", "localhost:８640".encode().decode("latin-1")])
+def test_other_hosts_names_are_refused(app, host):
+    for path in ("/", "/api/info", "/nothing"):
+        answer = request(app, path, host=host)
+        assert answer.status == 421
+        assert "Host" in answer.json["error"]
+
+
+def test_a_request_names_its_host_once(app):
+    assert request(app, "/", hosts=[]).status == 421
+    assert request(app, "/", hosts=["127.0.0.1:8640", "evil.example"]).status == 421
+
+
+def test_the_chosen_host_is_answered_too_and_all_addresses_by_number(session):
+    chosen = create_app(session, host="192.168.1.5", port=9000)
+    assert request(chosen, "/", host="192.168.1.5:9000").status == 200
+    assert request(chosen, "/", host="192.168.1.6:9000").status == 421
+    every = create_app(session, host="0.0.0.0", port=9000)
+    assert request(every, "/", host="192.168.1.6:9000").status == 200
+    assert request(every, "/", host="evil.example:9000").status == 421
+
+
+def test_the_page_may_load_nothing_from_elsewhere(app):
+    policy = request(app, "/").headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert request(app, "/api/info").headers["x-content-type-options"] == "nosniff"
+
+
+# -------------------------------------------------------------------- files
+
+
+def test_exactly_the_listed_files_are_served(app):
+    assert {path.name for path in STATIC.iterdir()} == set(FILES.values())
+    for path, name in FILES.items():
+        assert request(app, path).body == (STATIC / name).read_bytes()
+
+
+@pytest.mark.parametrize("path", ["/static/app.js", "/../session.py", "/..%2fsession.py", "/index.html", "/session.py",
+                                  "//etc/passwd", "/style.css/", "/api", "/api/nothing", "/api/../info", "/.", "/%00"])
+def test_other_paths_are_not_there(app, path):
+    answer = request(app, path)
+    assert answer.status == 404
+    assert answer.json == {"error": "There is nothing at this address."}
+
+
+def test_the_page_weighs_less_than_300_kilobytes():
+    assert sum((STATIC / name).stat().st_size for name in FILES.values()) <= 300_000
+
+
+def test_the_page_names_nothing_elsewhere():
+    for name in FILES.values():
+        text = (STATIC / name).read_text("utf-8").replace("http://www.w3.org/", "")
+        assert "http://" not in text
+        assert "https://" not in text
+    page = (STATIC / "index.html").read_text("utf-8")
+    assert page.count("<script") == 1                     # and that one has a source
+    for module in MODULES:
+        assert "innerHTML" not in (STATIC / module).read_text("utf-8")
+
+
+# -------------------------------------------------------------------- answers
+
+
+def test_every_question_about_a_sentence_is_answered(app):
+    more = {"matrix": {"name": "Q_0"}, "cell": {"name": "Q_0", "index": "0,2,3"},
+            "verify": {"name": "dQ_0", "index": "0,2,3"}, "saliency": {"position": "2"}}
+    for name in ANSWERS.keys() - {"run", "checkpoint"}:
+        answer = request(app, f"/api/{name}", SENTENCE | more.get(name, {}))
+        assert answer.status == 200, answer.body
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["cache-control"] == "no-store"
+
+
+def test_numbers_are_those_of_the_analysis(app, session):
+    ids = session.tokenizer.encode(TEXT)
+    target = ids[2]
+    ids[2] = session.tokenizer.vocabulary.mask
+    forward = forward_pass(session.model, ids)
+    backward = backward_pass(forward, {2: target})
+    steps = request(app, "/api/forward", SENTENCE).json["steps"]
+    assert [step["name"] for step in steps] == forward.names
+    for step in forward.steps[1:]:
+        got = request(app, "/api/matrix", SENTENCE | {"of": "forward", "name": step.name}).json
+        assert np.array_equal(array(got), step.array)
+        assert [axis["kind"] for axis in got["axes"]].count("head") == (step.array.ndim == 3)
+    answer = request(app, "/api/backward", SENTENCE).json
+    assert answer["loss"] == backward.loss
+    for step in backward:
+        got = request(app, "/api/matrix", SENTENCE | {"of": "backward", "name": step.name}).json
+        assert np.array_equal(array(got), step.array)
+
+
+def test_a_parameter_is_shown_and_of_an_embedding_table_the_rows_in_use(app, session):
+    W = request(app, "/api/matrix", SENTENCE | {"of": "parameter", "name": "W_Q_0"}).json
+    assert np.array_equal(array(W), session.model.params["W_Q_0"])
+    E = request(app, "/api/matrix", SENTENCE | {"of": "parameter", "name": "token_embeddings"}).json
+    rows = [session.tokenizer.vocabulary.ids[word] for word in E["axes"][0]["labels"]]
+    assert len(rows) < session.model.config.vocab_size
+    assert np.array_equal(array(E), session.model.params["token_embeddings"][rows])
+
+
+@pytest.mark.parametrize(("question", "part"), [("attention", "heads"), ("layers", "similarity")])
+def test_a_word_that_is_masked_counts_as_one_that_was_typed_as_a_mask(app, question, part):
+    masked = request(app, f"/api/{question}", SENTENCE).json
+    typed = request(app, f"/api/{question}", {"text": "the [MASK] sat on a mat ."}).json
+    plain = request(app, f"/api/{question}", {"text": TEXT}).json
+    assert masked[part] == typed[part] != plain[part]
+
+
+def test_targets_can_be_chosen(app):
+    chosen = request(app, "/api/sentence", SENTENCE | {"target": "2:dog"}).json["predictions"][0]
+    assert (chosen["target"], chosen["guessed"]) == ("dog", False)
+    typed = request(app, "/api/sentence", {"text": "the [MASK] sat"}).json["predictions"][0]
+    assert typed["guessed"]
+    assert typed["rank"] == 1
+
+
+@pytest.mark.parametrize(("path", "parameters", "words"), [
+    ("sentence", {}, "no text"), ("sentence", {"text": "x" * 2001}, "2001 characters"),
+    ("sentence", {"text": "the cat " * 30}, "takes 16"), ("sentence", {"text": "a", "mask": "one"}, "whole numbers"),
+    ("backward", {"text": TEXT}, "Nothing is masked"), ("matrix", SENTENCE, "name is missing"),
+    ("matrix", SENTENCE | {"name": "nothing"}, "no step 'nothing'"),
+    ("matrix", SENTENCE | {"name": "Q_0", "of": "x"}, "forward, backward or parameter"),
+    ("matrix", SENTENCE | {"name": "W_X", "of": "parameter"}, "no parameter 'W_X'"),
+    ("cell", SENTENCE | {"name": "Q_0", "index": "0,99,0"}, "no cell"),
+    ("cell", SENTENCE | {"name": "Q_0", "index": "0"}, "row,column"),
+    ("cell", SENTENCE | {"name": "Q_0", "index": "1,2,3,4"}, "one to three"),
+    ("cell", SENTENCE | {"name": "Q_0", "index": "2,3"}, "head"),
+    ("cell", SENTENCE | {"name": "Q_0"}, "index is missing"),
+    ("verify", SENTENCE | {"name": "dQ_0", "index": "5,0,0"}, "no entry"),
+    ("saliency", SENTENCE | {"position": "3"}, "no target"), ("saliency", SENTENCE, "position is missing"),
+    ("checkpoint", SENTENCE | {"name": "step-1"}, "No run was given")])
+def test_a_bad_question_gets_one_sentence(app, path, parameters, words):
+    answer = request(app, f"/api/{path}", parameters)
+    assert answer.status == 400
+    assert words in answer.json["error"]
+    assert "Traceback" not in answer.json["error"]
+
+
+def test_an_endless_address_is_refused(app):
+    assert request(app, "/api/sentence", {"text": "x" * 20_000}).status == 414
+
+
+@pytest.mark.parametrize("config", models_to_check().values(), ids=models_to_check())
+def test_every_variant_of_a_model_can_be_looked_at(config, tokenizer):
+    model = MiniBERT(dataclasses.replace(config, vocab_size=len(tokenizer), max_seq_length=16))
+    app = create_app(Session(model, tokenizer))
+    asked = {"text": "the cat sat .", "mask": "2"}
+    for kind in ("forward", "backward") if config.mlm_head != "none" else ("forward",):
+        for step in request(app, f"/api/{kind}", asked).json["steps"][kind == "forward":]:
+            got = request(app, "/api/matrix", asked | {"of": kind, "name": step["name"]})
+            assert got.status == 200
+            assert len(got.json["axes"]) == len(got.json["shape"])
+            for name in step.get("parameters", ()):
+                assert request(app, "/api/matrix", asked | {"of": "parameter", "name": name}).status == 200
+    for name in ("sentence", "attention", "layers"):
+        assert request(app, f"/api/{name}", asked).status == 200
+
+
+# -------------------------------------------------------------------- changes
+
+
+def test_a_step_and_its_undoing(app, session):
+    before = session.model.params.flat.copy()
+    body = json.dumps(SENTENCE | {"learning_rate": 0.01, "optimiser": "adamw"}).encode()
+    done = request(app, "/api/step", method="POST", headers=OWN, body=body).json
+    assert done["loss_after"] < done["loss_before"]
+    assert len(done["history"]) == done["undoable"] == 1
+    after = {word["id"]: word["after"] for word in done["predictions"][0]["words"]}
+    now = request(app, "/api/sentence", SENTENCE).json["predictions"][0]
+    assert after[now["target_id"]] == now["probability"]
+    assert request(app, "/api/undo", method="POST", headers=OWN).json["history"] == []
+    assert session.model.params.flat.tobytes() == before.tobytes()
+
+
+def test_other_pages_cannot_change_the_model(app, session):
+    body = json.dumps(SENTENCE | {"learning_rate": 0.01}).encode()
+    for headers in ({}, {"content-type": "application/json"}, {"content-type": "text/plain", "x-mini-bert": "1"},
+                    {"content-type": "application/x-www-form-urlencoded"}):
+        assert request(app, "/api/step", method="POST", headers=headers, body=body).status == 403
+    assert request(app, "/api/step", SENTENCE | {"learning_rate": "0.01"}).status == 405
+    assert request(app, "/api/info", method="POST", headers=OWN).status == 405
+    assert request(app, "/api/step", method="OPTIONS", headers={"origin": "http://evil.example"}).status == 405
+    assert session.version == 0
+
+
+@pytest.mark.parametrize(("body", "status", "words"), [
+    (b"{", 400, "JSON object"), (b"[1]", 400, "JSON object"),
+    (b'{"text": "the cat", "mask": "1"}', 400, "learning rate"),
+    (b'{"text": "the cat", "mask": 1, "learning_rate": 1, "optimiser": "x"}', 400, "adamw or sgd"),
+    (b" " * 20_000, 413, "larger")])
+def test_a_bad_change_is_refused(app, body, status, words):
+    answer = request(app, "/api/step", method="POST", headers=OWN, body=body)
+    assert answer.status == status
+    assert words in answer.json["error"]
+
+
+# -------------------------------------------------------------------- runs
+
+
+def test_checkpoints_answer_with_their_own_predictions(session, finished_run, tokenizer):
+    session.run = Run(finished_run)
+    app = create_app(session)
+    run = request(app, "/api/run").json["run"]
+    answers = [request(app, "/api/checkpoint", SENTENCE | {"name": c["name"], "attention": "1"}).json
+               for c in run["checkpoints"]]
+    assert len({answer["predictions"][0]["probability"] for answer in answers}) > 2
+    assert answers[0]["weights"]["shape"] == [2, 2, 9, 9]
+    assert array(answers[0]["weights"]).sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    bad = request(app, "/api/checkpoint", SENTENCE | {"name": "../../etc"})
+    assert bad.status == 400
+
+
+def test_without_a_run_there_is_none(app):
+    assert request(app, "/api/run").json == {"run": None}
+
+
+# -------------------------------------------------------------------- where it listens
+
+
+def test_a_taken_port_is_refused_if_asked_for_and_else_another_is_found():
+    with open_socket("127.0.0.1", None) as first, open_socket("127.0.0.1", None) as second:
+        assert first.getsockname()[0] == second.getsockname()[0] == "127.0.0.1"
+        assert first.getsockname()[1] != second.getsockname()[1]
+        with pytest.raises(ConfigError, match="Cannot listen"):
+            open_socket("127.0.0.1", first.getsockname()[1])
+
+
+def test_loopback_is_known():
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("::1")
+    assert is_loopback("localhost")
+    assert not is_loopback("0.0.0.0")
+    assert not is_loopback("192.168.1.5")
+    assert not is_loopback("evil.example")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import HEALTHY, MODEL, SICK, WORDS, chain
+from doctor_runs import HEALTHY, MODEL, SICK, TRAINING, WORDS, chain, made_corpus, sentences
 
 import mini_bert.core.model
 from mini_bert import CheckpointError, CorpusError, MiniBERT
@@ -17,6 +17,7 @@ from mini_bert.analysis.levels import measured_levels
 from mini_bert.analysis.run_record import RunRecord
 from mini_bert.analysis.symptoms import DISEASES, Case
 from mini_bert.analysis.views import padding_matters, sample
+from mini_bert.training.run import start_run
 
 
 @pytest.mark.parametrize("name", SICK)
@@ -219,10 +220,6 @@ def test_what_is_no_run_is_refused(tmp_path):
 
 
 def test_a_run_without_held_out_text_is_judged_by_its_training(shop, tmp_path):
-    from conftest import TRAINING, made_corpus, sentences
-
-    from mini_bert.training.run import start_run
-
     corpus = made_corpus(tmp_path / "all", sentences(400, 5), shop.tokenizer(), heldout=0.0)
     start_run(MODEL, replace(TRAINING, steps=120), corpus, tmp_path / "run").train()
     found = examine(tmp_path / "run")

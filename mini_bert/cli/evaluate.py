@@ -17,6 +17,7 @@ from .output import JsonOption, Output, QuietOption, SeedOption, table
 from .use import Model
 
 _PAGE = Path("evaluation.html")
+_LENGTH = 64                  # tokens of a sequence, if the model takes so many
 
 
 def evaluate_command(data: Annotated[list[str] | None, typer.Option(
@@ -36,16 +37,18 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                          metavar="DIR", help="The corpus of the training, for the baselines to count; else the "
                                              "text itself.")] = None,
                      length: Annotated[int | None, typer.Option("--length", min=8, help="Tokens of a sequence. "
-                                                                "Default: 64.")] = None,
+                                                                "Default: 64, or what the model takes.")] = None,
                      max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="No sample greater "
                                                                      "than this.")] = None,
                      threads: Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")] = 0,
-                     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")] = False,
+                     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered; --data "
+                                                                         "alone is always computed.")] = False,
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Evaluate a model: masked tokens of a text, or, with --quick, --tasks or --only, everything.
 
     With --data alone: mask 15 % of a text, the same for every model, and measure loss, perplexity and accuracy, each
-    masked token counting the same; by position and by frequency; with baselines. Nothing is written.
+    masked token counting the same; by position and by frequency; with baselines. --max-samples is then of sequences.
+    Nothing is written.
 
     Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each beside its
     baselines; a table, and a page with plots. Without --quick at full size, which takes hours. Parts are remembered:
@@ -63,13 +66,14 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
         evaluate_everything(Asked(model, data or ["pydocs"], tasks, train, only, quick, max_samples, length, threads,
                                   seed, fresh, report or _PAGE), Output(as_json, quiet))
     else:
-        _masked(data, model, train, length or 64, threads, seed, Output(as_json, quiet))
+        _masked(data, model, train, length, max_samples, threads, seed, Output(as_json, quiet))
 
 
-def _masked(data: list[str], model: str, train: Path | None, length: int, threads: int, seed: int,
-            output: Output) -> None:
+def _masked(data: list[str], model: str, train: Path | None, length: int | None, max_samples: int | None, threads: int,
+            seed: int, output: Output) -> None:
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
+    length = min(_LENGTH, network.config.max_seq_length) if length is None else length
     if length > network.config.max_seq_length:
         raise InputError(f"The model takes at most {network.config.max_seq_length} tokens, not --length {length}.")
     frequencies = None
@@ -80,7 +84,7 @@ def _masked(data: list[str], model: str, train: Path | None, length: int, thread
     with tempfile.TemporaryDirectory() as folder:
         prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
         found = evaluate_corpus(network, Corpus(made), split="train", length=length, seed=seed, threads=threads,
-                                frequencies=frequencies)
+                                frequencies=frequencies, max_sequences=max_samples)
     source = "the training corpus" if train is not None else "the text itself, without the token"
     figures = table("", "loss", "", right=("loss",))
     figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",
@@ -89,11 +93,16 @@ def _masked(data: list[str], model: str, train: Path | None, length: int, thread
         figures.add_row(name, f"{loss:.4f}", "" if name == "uniform" else f"by counts of {source}")
     by_position = table("positions", "loss", "tokens", right=("loss", "tokens"))
     for start, loss, count in found.by_position:
-        by_position.add_row(f"{start} to {start + 7}", f"{loss:.3f}", f"{count:,}")
+        by_position.add_row(f"{start} to {start + 7}", _loss(loss, count), f"{count:,}")
     by_frequency = table("frequency", "loss", "tokens", right=("loss", "tokens"))
     for band, loss, count in found.by_frequency:
-        by_frequency.add_row(band, f"{loss:.3f}", f"{count:,}")
+        by_frequency.add_row(band, _loss(loss, count), f"{count:,}")
     output.result(
-        {"model": model, "data": data, "seed": seed, "length": length, **found.to_dict(),
+        {"model": model, "data": data, "seed": seed, "length": length, "max_samples": max_samples, **found.to_dict(),
          "baselines_from": str(train) if train is not None else "data"},
         figures, "", by_position, "", by_frequency)
+
+
+def _loss(loss: float, tokens: int) -> str:
+    """Of no tokens there is no loss."""
+    return f"{loss:.3f}" if tokens else "–"

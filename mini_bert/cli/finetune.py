@@ -1,6 +1,7 @@
 """mini-bert finetune and predict: a model for a task, and its answers."""
 
 from collections.abc import Callable
+from os import W_OK, access
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -10,10 +11,11 @@ from rich.markup import escape
 from rich.progress import TaskID, TextColumn
 from rich.text import Text
 
+from ..core.heads import NoHead
 from ..core.model import MiniBERT
 from ..core.task_model import TaskModel
 from ..errors import ConfigError
-from ..evaluation.finetuning.answers import answer_lines
+from ..evaluation.finetuning.answers import answer_lines, too_long
 from ..evaluation.finetuning.run import run_task, usual_learning_rate
 from ..evaluation.finetuning.storage import load_task, save_task
 from ..evaluation.finetuning.tasks import TASKS
@@ -24,6 +26,7 @@ from ..factory import load
 from ..inference.inputs import require_vocabulary
 from ..text.corpus import Corpus
 from ..text.prepare import prepare
+from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.finetune import FinetuneConfig, Progress
 from ..training.workers import workers
@@ -35,11 +38,14 @@ Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="The data to learn from.")],
-                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="The data to measure on.")],
+                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="The data to stop by, and to "
+                                                      "measure on if there is no --test.")],
+                     test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="The data to measure on, "
+                                                              "of which training sees nothing.")] = None,
                      task: Annotated[str, typer.Option(help=f"One of {', '.join(TASKS)}.")] = "classification",
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
-                                                              "model of the best seed.")] = None,
+                                                              "model of the seed that is best on --dev.")] = None,
                      epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 5,
                      learning_rate: Annotated[float | None, typer.Option(
                          help="Default: 7e-4 for small models, 5e-5 for others.")] = None,
@@ -68,28 +74,45 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
         raise ConfigError(f"There is no task {task!r}; choose one of {', '.join(TASKS)}.")
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
+    _check_first(out, forgetting or [], network)
     rate = learning_rate or usual_learning_rate(network)
     config = _config({"epochs": epochs, "learning_rate": rate, "batch_size": batch_size, "threads": threads},
                      settings or [])
     output = Output(as_json, quiet)
 
     def compute() -> dict[str, Any]:
-        data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed)
+        data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed, test=test)
         output.say(", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
                              for name, value in data.notes.items()))
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=quiet or as_json) as bar:
             result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), random_init=random_init,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
         if out is not None:
-            save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]})
+            save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
+                      pairs=data.pairs)
         return result.to_dict() | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
                                    if forgetting else {})
 
     options = {"task": task, "config": config.to_dict(), "seeds": seeds, "seed": seed, "max_samples": max_samples,
-               "random_init": random_init, "curve": curve, "forgetting": forgetting}
-    found = remembered("finetune", options, [model, train, dev, *(forgetting or [])], compute,
-                       fresh=fresh or (out is not None and not (out / "task.json").exists()))
+               "random_init": random_init, "curve": curve, "forgetting": forgetting, "test": test}
+    # what is saved must be the model of the figures, so that a model to be saved is always trained
+    found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *(forgetting or [])],
+                       compute, fresh=fresh or out is not None)
     output.result({"task": task, "model": model, **found, "out": str(out) if out else None}, *_shown(found, out))
+
+
+def _check_first(out: Path | None, forgetting: list[str], model: MiniBERT) -> None:
+    """Refuse before the training what would fail after it."""
+    if out is not None:
+        there = next(place for place in (out, *out.absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise ConfigError(f"--out {out} cannot be a directory: {there} is a file.")
+        if not access(there, W_OK):
+            raise ConfigError(f"--out {out} cannot be written: {there} is read-only for you.")
+    if forgetting:
+        find_sources(forgetting)
+        if isinstance(model.parts.head, NoHead):
+            raise ConfigError("--forgetting needs a model with an MLM head: this one cannot fill masks.")
 
 
 def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: WordPieceTokenizer, texts: list[str],
@@ -135,7 +158,9 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
     for name, value in found["baselines"].items():
         figures.add_row(name, f"{100 * value:.1f}", *[""] * (len(names) - 1))
     shown: list[object] = [figures, f"Percent; {len(found['figures'][names[0]])} seeds, with 95 % intervals if there "
-                                    "are several."]
+                                    "are several.",
+                           "Measured on the test set, stopped by the development set." if found["dev_figures"] else
+                           "The development set served to stop and to measure by, which flatters; see --test."]
     if found["curve"]:
         curve = table("share of the data", names[0], right=("share of the data", names[0]))
         for share, value in found["curve"].items():
@@ -146,6 +171,7 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
         for name, report in found["forgetting"].items():
             lost.add_row(name, f"{report['loss']:.3f}", f"{report['masked_accuracy']:.1%}")
         shown += ["", lost]
+    shown += [f"{name}: {value:,}" for name, value in found["notes"].items() if ", also in " in name and value]
     return [*shown, *([f"The model: {escape(str(out))}"] if out is not None else [])]
 
 
@@ -171,4 +197,5 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
         rows.add_row(Text(answer.shown), f"{answer.probability:.1%}" if answer.probability is not None else "",
                      Text(answer.text))
     Output(as_json, quiet).result({"model": str(model), "task": saved.task,
-                                   "answers": [answer.to_dict() for answer in found]}, rows)
+                                   "answers": [answer.to_dict() for answer in found]}, rows,
+                                  *too_long(found, saved.model.config.max_seq_length))

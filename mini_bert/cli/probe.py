@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from ..errors import InputError
-from ..evaluation.formats.conllu import Sentence, read_conllu
-from ..evaluation.formats.named import reader_of
+from ..errors import DataError, InputError
+from ..evaluation.formats.conllu import Sentence, has_entities, missing_header, read_conllu
+from ..evaluation.formats.named import reader_of, require_files
 from ..evaluation.formats.reading import labelled_words
 from ..evaluation.probes import MIX, TASKS, ProbeData, ProbeOptions, probe
 from ..evaluation.remembered import remembered
@@ -24,7 +24,7 @@ _FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "dept
 
 
 def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|ner", help="Parts of speech, trees, "
-                                                      "relations to heads, or named entities.")],
+                                                      "relations to heads, or entities.")],
                   train: Annotated[str, typer.Option(metavar="FILE", help="To train on: CoNLL-U, or for ner CoNLL "
                                                      "columns or hub:NAME\\[:CONFIG]\\[:SPLIT] too.")],
                   test: Annotated[str, typer.Option(metavar="FILE", help="To measure on.")],
@@ -70,14 +70,21 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
 
         asked = {"task": task, "layers": options.layers, "mlp": mlp, "seeds": seeds, "seed": seed, "rank": rank,
                  "max_samples": max_samples, "pooling": pooling, "dev": dev is not None}
-        for file in (train, test, *([dev] if dev is not None else [])):
-            if not Path(file).is_file() and (task != "ner" or reader_of(file) is None):
+        files = [train, test, *([dev] if dev is not None else [])]
+        if task != "ner":
+            require_files(files, f"{task} is read from CoNLL-U")
+        for file in files:
+            if not Path(file).is_file() and reader_of(file) is None:
                 raise InputError(f"There is no file {file}.")
-        found = remembered(f"probe-{task}", asked, [model, train, test, *([dev] if dev is not None else [])], compute,
-                           fresh=fresh)
+            if task == "ner" and has_entities(file, without_header=True):
+                raise DataError(missing_header(file))
+        found = remembered(f"probe-{task}", asked, [model, *files], compute, fresh=fresh)
     shown = _trees(found) if task == "dep" else _labels(found)
     counts = ", ".join(f"{split} {figures['sentences']:,} sentences, {figures['words']:,} words"
                        for split, figures in found["sets"].items())
+    if task == "ner" and any(Path(file).suffix == ".conllu" for file in files):
+        found["notes"] = [*found["notes"], "entities are those of Entity= in CoNLL-U: every mention, named or not, "
+                                           "pronouns too"]
     notes = [escape(f"note: {note}") for note in found["notes"]]
     Output(as_json, quiet).result(
         {"model": model, "train": train, "test": test, "dev": dev,

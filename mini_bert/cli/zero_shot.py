@@ -11,9 +11,11 @@ from rich.table import Table
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..evaluation.agreement import agreement, agreement_files, read_agreement
+from ..evaluation.agreement import agreement
 from ..evaluation.facts import probe_factual_knowledge
+from ..evaluation.formats.agreement import agreement_files, read_agreement
 from ..evaluation.formats.minimal_pairs import data_files, read_minimal_pairs
+from ..evaluation.formats.named import require_files
 from ..evaluation.minimal_pairs import minimal_pairs
 from ..evaluation.ngrams import NgramCounts
 from ..evaluation.pseudo_likelihood import Progress
@@ -101,6 +103,7 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
 
     Example: mini-bert blimp --model mini blimp/ --train wiki.txt --whole-words
     """
+    require_files(files, "minimal pairs are read from BLiMP's JSONL")
     output, paths, counted = Output(as_json, quiet), data_files(files), _counted_files(train)
 
     def compute() -> dict[str, Any]:
@@ -117,7 +120,8 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
     shown: list[Any] = [_grammar_table("phenomenon", found["phenomena"], found), ""]
     if paradigms:
         shown += [_grammar_table("paradigm", found["paradigms"], found), ""]
-    shown += _notes((found["ties"], "{} pairs are ties, and count one half."),
+    shown += _notes((found["left_out"], "{} pairs were left out: a sentence has no pieces of the vocabulary."),
+                    (found["ties"], "{} pairs are ties, and count one half."),
                     (found["windowed"], "{} sentences are longer than the model takes: each mask saw what fits."),
                     (found["unknown"], "{} sentences have words that the tokenizer does not know."),
                     (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced."))
@@ -153,6 +157,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
 
     Example: mini-bert agreement --model mini agreement/subj_agr_filtered.text --train wiki.txt
     """
+    require_files([file], "agreement is read from NAME.text and NAME.gold")
     output, paths, counted = Output(as_json, quiet), list(agreement_files(file)), _counted_files(train)
 
     def compute() -> dict[str, Any]:
@@ -195,6 +200,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
 
     Example: mini-bert facts --model mini lama/trex/
     """
+    require_files(files, "facts are read from LAMA's JSONL")
     output, paths = Output(as_json, quiet), data_files(files)
 
     def compute() -> dict[str, Any]:
@@ -205,21 +211,24 @@ def facts_command(files: Annotated[list[str], typer.Argument(
 
     options = {"max_samples": max_samples, "seed": seed}
     found = remembered("facts", {**options, "names": _names(paths)}, [model, *paths], compute, fresh=fresh)
-    columns = ("facts", "left out", "P@1", "P@10", "MRR", "negated P@1", "same answer", "among answers", "frequent P@1")
+    columns = ("facts", "left out", "in prompt", "P@1", "P@10", "MRR", "negated P@1", "same answer", "among answers",
+               "frequent P@1")
     rows = table("relation", *columns, right=columns)
     for part in found["relations"]:
         own, negated = part["prompts"], part["negations"]
-        rows.add_row(escape(part["relation"]), f"{part['facts']:,}", f"{part['left_out']:,}", _shown(own["p_at_1"]),
-                     _shown(own["p_at_10"]), f"{100 * own['mrr']:.1f}",
+        rows.add_row(escape(part["relation"]), f"{part['facts']:,}", f"{part['left_out']:,}", f"{part['in_prompt']:,}",
+                     _shown(own["p_at_1"]), _shown(own["p_at_10"]), f"{100 * own['mrr']:.1f}",
                      _shown(None if negated is None else negated["p_at_1"]), _shown(part["same_answer"]),
                      _shown(part["among_objects"]), _shown(part["frequent"]["p_at_1"]))
     names = ("p_at_1", "p_at_10", "mrr", "negated_p_at_1", "same_answer", "among_objects", "frequent_p_at_1")
-    rows.add_row("[bold]mean[/bold]", f"{found['facts']:,}", f"{found['left_out']:,}",
+    in_prompt = sum(part["in_prompt"] for part in found["relations"])
+    rows.add_row("[bold]mean[/bold]", f"{found['facts']:,}", f"{found['left_out']:,}", f"{in_prompt:,}",
                  *(f"[bold]{_shown(found['means'].get(name))}[/bold]" for name in names))
     without = ", ".join(found["left_out_relations"])
     output.result(
         {"model": model, "files": [str(path) for path in paths], **options, **found}, rows, "",
         *_notes((found["left_out"], "{} facts were left out: their objects are not one piece of the vocabulary."),
+                (in_prompt, "{} answers stand in their prompts, from where they could be copied."),
                 (found["windowed"], "{} prompts are longer than the model takes: it saw the part around the mask.")),
         *([f"Relations of which nothing is left: {escape(without)}."] if without else []))
 
@@ -245,6 +254,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
 
     Example: mini-bert similarity --model mini EN-SIMLEX-999.txt questions-words.txt --text wiki.txt
     """
+    require_files(files, "words are read from lines of pairs or analogies")
     if text and "-" in text:
         raise InputError("--text cannot be standard input; name files.")
     output, paths = Output(as_json, quiet), [Path(file) for file in files]
@@ -268,13 +278,14 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                          _shown(part["untrained"], 3, 1), f"{part['pairs']:,}", f"{part['left_out']:,}")
         shown += [rows, ""]
     if found["analogies"]:
-        rows = table("analogies", "vectors", "3CosAdd", "nearest", "untrained", "questions", "left out",
-                     right=("3CosAdd", "nearest", "untrained", "questions", "left out"))
+        numbers = ("3CosAdd", "nearest", "untrained", "questions", "left out", "words to choose from")
+        rows = table("analogies", "vectors", *numbers, right=numbers)
         for part in found["analogies"]:
             if part["section"] is None or part["layer"] == STATIC:
                 rows.add_row(escape(part["data"] if part["section"] is None else f"  {part['section']}"),
                              _layer(part["layer"]), _shown(part["accuracy"]), _shown(part["nearest"]),
-                             _shown(part["untrained"]), f"{part['questions']:,}", f"{part['left_out']:,}")
+                             _shown(part["untrained"]), f"{part['questions']:,}", f"{part['left_out']:,}",
+                             f"{part['candidates']:,}")
         shown += [rows, ""]
     shown += _notes((found["sentences"], "{} sentences of the text were read."),
                     (found["without_context"], "{} words do not occur in the text and have static vectors alone."),

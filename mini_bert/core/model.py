@@ -43,6 +43,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.training = False
+        self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
         self.parts = Assembly(config)
         try:
             self.params = Parameters(self.parts.layout(), self.dtype)
@@ -208,24 +209,26 @@ class MiniBERT:
 
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
-        write_model(self.config, self.params, directory, dtype=dtype)
+        write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest)
 
     @classmethod
     def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:
         """The model in a directory that `save` wrote, or in Hugging Face's BERT layout."""
-        config, tensors = read_model(directory, _precision(dtype))
+        config, tensors, digest = read_model(directory, _precision(dtype))
         model = cls(config, dtype=dtype, seed=None)
         model._fill(tensors)
+        model.vocab_digest = digest
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:
         """Replace the numbers of this model by those in `directory`; the configs must agree."""
-        config, tensors = read_model(directory, self.dtype)
+        config, tensors, digest = read_model(directory, self.dtype)
         if config != self.config:
             changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
                        for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
             raise ConfigError(f"The checkpoint {directory} is of another model: {', '.join(changed)}.")
         self._fill(tensors)
+        self.vocab_digest = digest
 
     def _fill(self, tensors: dict[str, Array]) -> None:
         for name in self.params:

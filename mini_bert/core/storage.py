@@ -22,6 +22,7 @@ from .config import ModelConfig
 from .params import Parameters
 from .safetensors_file import safetensors_chunks
 
+VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
 CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
 
 Tensors = dict[str, Array]
@@ -83,13 +84,15 @@ def register_layout(layout: Layout) -> None:
 
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
-                dtype: npt.DTypeLike | None = None) -> None:
+                dtype: npt.DTypeLike | None = None, vocab_digest: str | None = None) -> None:
     """Write a model's two files, in this precision if given; both are whole on disk before either takes its name."""
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     layout = next(layout for layout in _layouts if layout.fits(config))
     description, tensors = layout.write(config, params)
+    if vocab_digest is not None:
+        description[VOCABULARY] = vocab_digest
     if dtype is not None:
         tensors = _converted(tensors, np.dtype(dtype))
     write_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, layout.metadata),
@@ -104,16 +107,22 @@ def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
     return converted
 
 
-def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors]:
-    """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`."""
+def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors, str | None]:
+    """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`.
+
+    And the fingerprint of the vocabulary that they were saved with, if there is one.
+    """
     path = _model_directory(Path(directory))
     description = _read_json(path / CONFIG)
+    digest = description.pop(VOCABULARY, None)
+    if digest is not None and not isinstance(digest, str):
+        raise CheckpointError(f"{path / CONFIG} has the {VOCABULARY} {str(digest)[:100]}, which is not text.")
     layout = next((layout for layout in _layouts if layout.claims(description)), None)
     if layout is None:
         raise CheckpointError(f"{path / CONFIG} has model_type {description.get('model_type')!r}; "
                               "the types that can be opened are 'mini-bert' and 'bert'.")
     config, tensors = layout.read(description, _read_tensors(path), str(path))
-    return config, _verified(config, tensors, path, layout, dtype)
+    return config, _verified(config, tensors, path, layout, dtype), digest
 
 
 def _model_directory(directory: Path) -> Path:

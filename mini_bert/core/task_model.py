@@ -42,6 +42,7 @@ class TaskModel(MiniBERT):
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}.")
         self.config, self.dtype, self.parts, self.training = model.config, model.dtype, model.parts, False
+        self.vocab_digest = model.vocab_digest
         self.head_name, self.task = head, TASK_HEADS[head](model.config, outputs, dropout)
         self.params = Parameters([*self.parts.layout(), *self.task.layout()], self.dtype)
         self.params.initialise(seed)
@@ -53,6 +54,7 @@ class TaskModel(MiniBERT):
         model = MiniBERT(self.config, dtype=self.dtype, seed=None)
         for name in model.params:
             model.params[name][...] = self.params[name]
+        model.vocab_digest = self.vocab_digest
         return model
 
     def scores(self, batch: TaskBatch) -> Array:

@@ -5,17 +5,13 @@ verb is masked, and the model is right if it finds the verb's true form likelier
 half. Two forms are compared only if both are one piece of the vocabulary, and not the same one; the others are left
 out and counted, as forms of several pieces would be scored by another measure.
 
-The data are two files of the same number of lines: NAME.text with a sentence a line, its words separated by spaces
-(`<eos>` at the end is not a word), and NAME.gold with the index of the verb, its true form, its other form and the
-number of attractors, separated by tabs.
+The data are read by formats/agreement.py.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,71 +21,12 @@ from ..errors import DataError
 from ..inference.inputs import require_vocabulary
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import workers
-from .formats.lines import numbered_lines, wrong
+from .formats.agreement import AgreementItem
 from .minimal_pairs import won
 from .ngrams import NgramCounts
 from .pseudo_likelihood import FloatArray, Progress, read_sequences, single_piece, window
 from .samples import sampled
 from .statistics import Interval, share
-
-_END = "<eos>"
-
-
-class AgreementItem(NamedTuple):
-    """A sentence around a verb, the verb's form in it and the one it could have had, and the attractors between."""
-
-    before: str
-    after: str
-    right: str
-    other: str
-    attractors: int
-
-    @property
-    def singular(self) -> bool | None:
-        """Is the true form singular? The singular ends in s, and is the longer one if both do; None if neither does."""
-        ends = self.right.endswith("s"), self.other.endswith("s")
-        if not any(ends):
-            return None
-        return len(self.right) > len(self.other) if all(ends) else ends[0]
-
-
-def agreement_files(path: str | PathLike[str]) -> tuple[Path, Path]:
-    """NAME.text and NAME.gold, of which either, or NAME, may be named."""
-    stem = Path(path).with_suffix("") if Path(path).suffix in (".text", ".gold") else Path(path)
-    return stem.with_name(f"{stem.name}.text"), stem.with_name(f"{stem.name}.gold")
-
-
-def read_agreement(path: str | PathLike[str]) -> list[AgreementItem]:
-    """The items of the two files."""
-    text, gold = agreement_files(path)
-    sentences, answers = list(numbered_lines(text)), list(numbered_lines(gold))
-    if len(sentences) != len(answers):
-        raise DataError(f"{text} has {len(sentences)} lines and {gold} has {len(answers)}; they must be as many.")
-    if not sentences:
-        raise DataError(f"{text} has no sentences.")
-    return [_item(sentence.split(), answer.split("\t"), gold, line)
-            for (_, sentence), (line, answer) in zip(sentences, answers, strict=True)]
-
-
-def _item(words: list[str], answer: list[str], gold: Path, line: int) -> AgreementItem:
-    if len(answer) != 4:
-        raise wrong(gold, line, f"it has {len(answer)} columns separated by tabs, not 4: index, true form, other form, "
-                                "attractors")
-    index, right, other, attractors = (column.strip() for column in answer)
-    for name, value in (("index", index), ("number of attractors", attractors)):
-        if not (value.isascii() and value.isdigit()):
-            raise wrong(gold, line, f"the {name} is {value!r}, not a whole number")
-    place = int(index)
-    if place < len(words) and words[place] == right.lower():      # the sentences are lower case, some answers not
-        right, other = right.lower(), other.lower()
-    if place >= len(words) or words[place] != right:
-        there = repr(words[place]) if place < len(words) else "no word"
-        raise wrong(gold, line, f"the sentence has {there} at {place}, not {right!r}")
-    if not other:
-        raise wrong(gold, line, f"there is no other form of {right!r}")
-    if words[-1] == _END and place < len(words) - 1:
-        words = words[:-1]
-    return AgreementItem(" ".join(words[:place]), " ".join(words[place + 1 :]), right, other, int(attractors))
 
 
 @dataclass(frozen=True)

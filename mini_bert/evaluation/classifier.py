@@ -28,8 +28,10 @@ from ..core.params import Parameters, ParamSpec
 from ..errors import InputError
 from ..randomness import generator
 from ..training.optimiser import AdamW
+from .held_vectors import HeldVectors
 
-Features = Sequence[Array]                # one array (N, H), or one a layer for a mix of them
+Rows = Array | HeldVectors                # (N, H)
+Features = Sequence[Rows]                 # one, or one a layer for a mix of them
 _AT_A_TIME = 8192                         # rows of a prediction
 
 
@@ -66,7 +68,7 @@ class Classifier:
         yield ParamSpec("W", (self.hidden or features, classes), std=0.1 / sqrt(self.hidden or features))
         yield ParamSpec("b", (classes,))
 
-    def forward(self, x: Features) -> tuple[Array, tuple[Any, ...]]:
+    def forward(self, x: Sequence[Array]) -> tuple[Array, tuple[Any, ...]]:
         """One array (N, H) a layer -> logits (N, classes)."""
         p = self.params
         weights = None
@@ -152,8 +154,7 @@ def train_classifier(train: Features, labels: IntArray, dev: Features, dev_label
         order = generator(seed, "probe order", epoch).permutation(N)
         for start in range(0, N, size):
             some = order[start : start + size]
-            batch = [np.take(layer, some, axis=0, out=row[: len(some)], mode="clip")
-                     for layer, row in zip(train, rows, strict=True)]
+            batch = [_taken(layer, some, row[: len(some)]) for layer, row in zip(train, rows, strict=True)]
             logits, cache = made.forward(batch)
             _, loss = cross_entropy_forward(logits, labels[some], overwrite=True)
             made.backward(cross_entropy_backward(1 / len(some), loss, overwrite=True), cache, grads)
@@ -171,6 +172,12 @@ def train_classifier(train: Features, labels: IntArray, dev: Features, dev_label
 # ---------------------------------------------------------------- features and checks
 
 
+def _taken(rows: Rows, some: IntArray, out: Array) -> Array:
+    if isinstance(rows, HeldVectors):
+        return rows.take(some, out)
+    return np.take(rows, some, axis=0, out=out, mode="clip")
+
+
 class Scaling(NamedTuple):
     """What makes features of mean zero and deviation one on the set that it was measured on."""
 
@@ -178,10 +185,11 @@ class Scaling(NamedTuple):
     deviation: Array
 
     @classmethod
-    def of(cls, x: Array) -> "Scaling":
-        mean = x.mean(axis=0, dtype=np.float64)
+    def of(cls, x: Rows) -> "Scaling":
+        starts = range(0, len(x), _AT_A_TIME)
+        mean = sum(x[start : start + _AT_A_TIME].sum(axis=0, dtype=np.float64) for start in starts) / len(x)
         squares = sum(np.einsum("ij,ij->j", part, part, dtype=np.float64)
-                      for part in (x[start : start + _AT_A_TIME] - mean for start in range(0, len(x), _AT_A_TIME)))
+                      for part in (x[start : start + _AT_A_TIME] - mean for start in starts))
         deviation = np.sqrt(squares / len(x))
         deviation[deviation < 1e-8] = 1           # a feature that never changes says nothing
         return cls(mean.astype(x.dtype), deviation.astype(x.dtype))
@@ -202,10 +210,10 @@ def gradient_checks(seed: int = 0) -> list[CheckResult]:
         x = [rng.standard_normal((7, 5)) for _ in range(layers)]
         cotangent, targets = rng.standard_normal((7, 4)), rng.integers(0, 4, 7)
 
-        def scores(made: Classifier = made, x: Features = x, cotangent: Array = cotangent) -> float:
+        def scores(made: Classifier = made, x: Sequence[Array] = x, cotangent: Array = cotangent) -> float:
             return float((made.forward(x)[0] * cotangent).sum())
 
-        def loss(made: Classifier = made, x: Features = x, targets: IntArray = targets) -> float:
+        def loss(made: Classifier = made, x: Sequence[Array] = x, targets: IntArray = targets) -> float:
             return cross_entropy_forward(made.forward(x)[0], targets)[0]
 
         logits, cache = made.forward(x)

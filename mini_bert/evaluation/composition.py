@@ -35,6 +35,7 @@ from ..inference.inputs import padded, require_vocabulary
 from ..text.tokenizer import WordPieceTokenizer
 from .geometry import layer_states, unit_rows
 from .metrics import fields_of
+from .pseudo_likelihood import single_piece
 from .statistics import Interval, share
 
 Floats = npt.NDArray[np.float64]
@@ -164,7 +165,7 @@ def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTok
 
 
 def _known(tokenizer: WordPieceTokenizer, *words: str) -> bool:
-    return all(len(ids := tokenizer.ids(word)) == 1 and tokenizer.vocabulary.ordinary[ids[0]] for word in words)
+    return all(single_piece(tokenizer, word) is not None for word in words)
 
 
 # -------------------------------------------------------------------- contrasts

@@ -1,8 +1,9 @@
 """Facts by cloze prompts, as LAMA asks them: The capital of Denmark is [MASK] .
 
 The object of a fact is looked for among all pieces of the vocabulary but the special tokens. P@1 and P@10 are the
-shares of prompts with the object among the first one and ten, MRR the mean of 1 / rank. The same is asked of the
-negated prompts, where knowledge would give another answer: beside it stands how often the first answer is the same.
+shares of prompts with the object among the first one and ten, MRR the mean of 1 / rank. Pieces with equal scores
+share the places that they cover, so a model that knows nothing gains nothing by it. The same is asked of the negated
+prompts, where knowledge would give another answer: beside it stands how often the first answer is the same.
 
 Two figures keep these in proportion. `frequent` ranks a relation's objects by how often they are right in the very
 same data, whatever the subject. `among_objects` is the model's P@1 if it need only choose among these objects.
@@ -14,7 +15,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,58 +24,18 @@ from ..core.model import MiniBERT
 from ..errors import DataError
 from ..inference.inputs import require_vocabulary
 from ..text.tokenizer import WordPieceTokenizer
-from ..text.vocabulary import SPECIAL_TOKENS
 from ..training.workers import Workers, workers
-from .formats.lines import json_lines, text_field, wrong
+from .formats.lama import Fact, read_facts
 from .formats.minimal_pairs import data_files
+from .metrics import Ranks, target_ranks
 from .pseudo_likelihood import Progress, read_sequences, single_piece, window
 from .samples import sampled
 from .statistics import Interval, over_seeds, share
 
-_MASK = SPECIAL_TOKENS[4]
 _FIRST = 10                   # of P@10
 
 
-class Fact(NamedTuple):
-    """A prompt with one [MASK], its negation if there is one, and the object that belongs there."""
-
-    relation: str
-    subject: str
-    object: str
-    prompt: str
-    negation: str | None
-
-
-def read_facts(path: str | PathLike[str]) -> list[Fact]:
-    """The facts of a JSONL file of LAMA's; its name is the relation's. Each of several prompts is a fact of its own."""
-    facts = []
-    for line, content in json_lines(path):
-        subject, answer = (text_field(content, key, path, line) for key in ("sub_label", "obj_label"))
-        if not answer.strip():
-            raise wrong(path, line, "the field 'obj_label' is empty")
-        prompts = _prompts(content, "masked_sentences", path, line)
-        negations: Sequence[str | None] = [None] * len(prompts)
-        if content.get("masked_negations"):
-            negations = _prompts(content, "masked_negations", path, line)
-        if len(negations) != len(prompts):
-            raise wrong(path, line, f"it has {len(prompts)} prompts and {len(negations)} negations")
-        facts += [Fact(Path(path).stem, subject, answer, *both) for both in zip(prompts, negations, strict=True)]
-    if not facts:
-        raise DataError(f"{path} has no facts.")
-    return facts
-
-
-def _prompts(content: dict[str, Any], key: str, path: str | PathLike[str], line: int) -> list[str]:
-    value = content.get(key)
-    if not isinstance(value, list) or not value or not all(isinstance(prompt, str) for prompt in value):
-        raise wrong(path, line, f"the field {key!r} is missing or is not a list of texts")
-    for prompt in value:
-        if prompt.count(_MASK) != 1:
-            raise wrong(path, line, f"a text of {key!r} has {prompt.count(_MASK)} times {_MASK}, not once")
-    return value
-
-
-class Ranks(NamedTuple):
+class PromptScore(NamedTuple):
     """P@1, P@10 and MRR of some prompts."""
 
     first: Interval
@@ -94,10 +54,10 @@ class RelationScore:
     facts: int
     left_out: int                 # objects that are not one piece
     in_prompt: int                # objects that stand in their prompt, to be copied
-    prompts: Ranks
-    negations: Ranks | None
+    prompts: PromptScore
+    negations: PromptScore | None
     same_answer: Interval | None          # of a prompt and its negation
-    frequent: Ranks
+    frequent: PromptScore
     among_objects: Interval
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,9 +118,10 @@ def _texts(fact: Fact) -> list[str]:
 
 
 class _Answer(NamedTuple):
-    rank: int                 # of the object among the ordinary pieces, from 1
+    above: int                # ordinary pieces with a higher score than the object
+    equal: int                # with the same score, the object included
     top: int                  # the piece in the first place
-    best_object: int          # of the relation's objects the one with the highest score
+    among_objects: float      # is the object the first of the relation's objects? A tie counts by its share
 
 
 def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
@@ -170,20 +131,21 @@ def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
     asks = [(text, fact.object) for fact in facts for text in _texts(fact)]
     pieces = np.array([single_piece(tokenizer, answer) for _, answer in asks], np.int64)
     objects = np.unique(pieces)
-    rank, top, best = (np.zeros(len(asks), np.int64) for _ in range(3))
+    place, place_of_object = np.searchsorted(ordinary, pieces), np.searchsorted(objects, pieces)
+    above, equal, top = (np.zeros(len(asks), np.int64) for _ in range(3))
+    among = np.zeros(len(asks))
 
     def read(logits: Array, numbers: IntArray) -> None:
         scores = logits[:, ordinary]
-        own = logits[np.arange(len(numbers)), pieces[numbers]]
-        rank[numbers] = (scores > own[:, None]).sum(axis=1) + 1
+        above[numbers], equal[numbers] = target_ranks(scores, place[numbers])
         top[numbers] = ordinary[scores.argmax(axis=1)]
-        best[numbers] = objects[logits[:, objects].argmax(axis=1)]
+        among[numbers] = target_ranks(logits[:, objects], place_of_object[numbers]).found(1)
 
     whole = [tokenizer.ids(text) for text, _ in asks]
     parts = [window(ids, ids.index(tokenizer.vocabulary.mask), room) for ids in whole]
     read_sequences(model, [tokenizer.with_special(ids) for ids, _ in parts], [place + 1 for _, place in parts],
                    read, team)
-    return dict(zip(asks, map(_Answer, rank.tolist(), top.tolist(), best.tolist()), strict=True))
+    return dict(zip(asks, map(_Answer, above.tolist(), equal.tolist(), top.tolist(), among.tolist()), strict=True))
 
 
 def _scored(relation: str, facts: list[Fact], left_out: int, answers: dict[tuple[str, str], _Answer],
@@ -196,16 +158,21 @@ def _scored(relation: str, facts: list[Fact], left_out: int, answers: dict[tuple
     return RelationScore(
         relation, len(facts), left_out,
         sum(piece in tokenizer.ids(fact.prompt) for fact, piece in zip(facts, pieces, strict=True)),
-        _ranks(np.array([answer.rank for answer in own])),
-        _ranks(np.array([answer.rank for _, answer in negated])) if negated else None,
+        _ranked(own), _ranked([answer for _, answer in negated]) if negated else None,
         share(sum(a.top == b.top for a, b in negated), len(negated)) if negated else None,
-        _ranks(np.array([by_frequency[piece] for piece in pieces])),
-        share(sum(answer.best_object == piece for answer, piece in zip(own, pieces, strict=True)), len(facts)))
+        _scores(Ranks(np.array([by_frequency[piece] - 1 for piece in pieces]), np.ones(len(pieces), np.int64))),
+        share(sum(answer.among_objects for answer in own), len(facts)))
 
 
-def _ranks(ranks: IntArray) -> Ranks:
-    return Ranks(share(int((ranks == 1).sum()), len(ranks)), share(int((ranks <= _FIRST).sum()), len(ranks)),
-                 float((1 / ranks).mean()))
+def _ranked(answers: Sequence[_Answer]) -> PromptScore:
+    return _scores(Ranks(np.array([answer.above for answer in answers]),
+                         np.array([answer.equal for answer in answers])))
+
+
+def _scores(ranks: Ranks) -> PromptScore:
+    """Of pieces with equal scores the rank is the mean of the places that they cover."""
+    shares = [share(min(float(ranks.found(top).sum()), len(ranks.above)), len(ranks.above)) for top in (1, _FIRST)]
+    return PromptScore(shares[0], shares[1], float((1 / (ranks.above + (ranks.equal + 1) / 2)).mean()))
 
 
 def _means(relations: list[RelationScore]) -> dict[str, Interval]:

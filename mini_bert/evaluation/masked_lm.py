@@ -102,18 +102,20 @@ class Frequencies(NgramCounts):
 
 
 def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", length: int = 64, seed: int = 0,
-                    threads: int = 0, frequencies: Frequencies | None = None) -> MaskedReport:
-    """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure.
+                    threads: int = 0, frequencies: Frequencies | None = None,
+                    max_sequences: int | None = None) -> MaskedReport:
+    """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure; all, or about so many.
 
     The baselines know `frequencies`, by default those of this corpus' text for training. If that is the text to
     predict, each token's own occurrence is left out of its counts.
     """
-    batches = Batches(corpus, split, max_seq_length=length, batch_size=32, seed=seed)
+    size = 32 if max_sequences is None else min(32, max_sequences)
+    batches = Batches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
     if frequencies is None:
         frequencies = Frequencies(corpus, model.config.vocab_size, leave_out=split == "train")
+    steps = len(batches) if max_sequences is None else min(len(batches), max_sequences // size)
     with workers(threads) as team:
-        found = predictions(model, [part for step in range(len(batches)) for part in micro_batches(batches[step], 8)],
-                            team)
+        found = predictions(model, [part for step in range(steps) for part in micro_batches(batches[step], 8)], team)
     return report(found, frequencies, len(corpus.tokenizer))
 
 

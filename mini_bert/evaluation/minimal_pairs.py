@@ -8,13 +8,13 @@ one, which sees no order at all, and a bigram one, which sees neighbours; and ch
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot
 from typing import Any
 
 import numpy as np
 
 from ..core.model import MiniBERT
-from ..errors import InputError
+from ..errors import DataError, InputError
 from ..text.tokenizer import WordPieceTokenizer
 from .formats.minimal_pairs import MinimalPair
 from .ngrams import NgramCounts
@@ -51,12 +51,13 @@ class MinimalPairsReport:
     ties: int                     # pairs that the model, masking pieces, finds equally likely
     windowed: int                 # sentences longer than the model takes
     unknown: int                  # sentences with a word that the tokenizer does not know
+    left_out: int = 0             # pairs with a sentence that has no pieces, whose likelihood would be 1
 
     def to_dict(self) -> dict[str, Any]:
         return {"average": {scorer: found._asdict() for scorer, found in self.average.items()}, "chance": CHANCE,
                 "phenomena": [group.to_dict() for group in self.phenomena],
                 "paradigms": [group.to_dict() for group in self.paradigms], "pairs": self.pairs, "ties": self.ties,
-                "windowed": self.windowed, "unknown": self.unknown}
+                "windowed": self.windowed, "unknown": self.unknown, "left_out": self.left_out}
 
 
 def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequence[MinimalPair], *,
@@ -64,10 +65,13 @@ def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequenc
                   seed: int = 0, threads: int = 0, progress: Progress | None = None) -> MinimalPairsReport:
     """Score all pairs, or at most `max_samples` of each paradigm, drawn by the seed.
 
-    The model masks pieces (`token`), and with `whole_words` words from the piece on (`word`) as well. The unigram
-    and the bigram scorer need `counts`.
+    A pair with a sentence that has no pieces is left out. The model masks pieces (`token`), and with `whole_words`
+    words from the piece on (`word`) as well. The unigram and the bigram scorer need `counts`.
     """
-    chosen = of_each_paradigm(pairs, max_samples, seed)
+    drawn = of_each_paradigm(pairs, max_samples, seed)
+    chosen = [pair for pair in drawn if tokenizer.ids(pair.good) and tokenizer.ids(pair.bad)]
+    if not chosen:
+        raise DataError(f"None of the {len(drawn)} minimal pairs has two sentences with pieces of the vocabulary.")
     texts = [text for pair in chosen for text in (pair.good, pair.bad)]
     found = pseudo_log_likelihoods(model, tokenizer, texts, variants=("token", "word") if whole_words else ("token",),
                                    threads=threads, progress=progress)
@@ -77,7 +81,7 @@ def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequenc
     phenomena = _grouped([(pair.phenomenon, pair.phenomenon) for pair in chosen], wins)
     average = {scorer: average_share([group.accuracy[scorer] for group in paradigms]) for scorer in wins}
     return MinimalPairsReport(average, paradigms, phenomena, len(chosen), int((wins["token"] == 0.5).sum()),
-                              found.windowed, found.unknown)
+                              found.windowed, found.unknown, len(drawn) - len(chosen))
 
 
 def of_each_paradigm(pairs: Sequence[MinimalPair], max_samples: int | None, seed: int) -> list[MinimalPair]:
@@ -103,8 +107,10 @@ def won(good: FloatArray, bad: FloatArray) -> FloatArray:
 def average_share(shares: Sequence[Interval]) -> Interval:
     """The mean of shares of different groups, each counting the same; the errors of the groups are independent."""
     middle = sum(found.mean for found in shares) / len(shares)
-    margin = sqrt(sum(found.margin**2 for found in shares)) / len(shares)
-    return Interval(middle, middle - margin, middle + margin, sum(found.values for found in shares))
+    # each side by itself: the interval of a share near 1 has hardly anything above it
+    below = hypot(*(found.mean - found.low for found in shares)) / len(shares)
+    above = hypot(*(found.high - found.mean for found in shares)) / len(shares)
+    return Interval(middle, middle - below, middle + above, sum(found.values for found in shares))
 
 
 def _grouped(names: list[tuple[str, str]], wins: dict[str, FloatArray]) -> list[GroupScore]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.model import MiniBERT
 from ..errors import DataError
@@ -10,12 +11,13 @@ from ..randomness import generator
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import Workers
 from .formats.conllu import Sentence
+from .held_vectors import HeldVectors, held_bytes
 from .samples import sampled
-from .words import Alignment, WordVectors, align_words, layer_names, word_vectors
+from .words import Alignment, align_words, chosen_layers, read_states
 
 SPLITS = ("train", "dev", "test")
 DEV_SHARE = 0.1                           # of the sentences for training, where there is no set to stop by
-MAX_BYTES = 1_400_000_000                 # of all vectors of one model at a time
+MAX_BYTES = 2_200_000_000                 # of the vectors that are held at a time, the model, and a random one beside
 _FEW_WORDS = 2000                         # for training; below, a probe says little
 
 
@@ -26,19 +28,44 @@ class ProbeSets:
     sentences: dict[str, list[Sentence]]
     alignments: dict[str, Alignment]
     notes: list[str]
+    max_bytes: int = MAX_BYTES
+
+    def layer_groups(self, model: MiniBERT, layers: Sequence[str] | None = None, *,
+                     pooling: str = "ends") -> list[list[str]]:
+        """The layers, all by default, in groups whose vectors fit into `max_bytes`: one group if all do.
+
+        What a large model needs more of is passes over the text; the sentences are the same for every model.
+        """
+        names = chosen_layers(model, layers)
+        each = sum(held_bytes(alignment, pooling, model.config.hidden_size) for alignment in self.alignments.values())
+        room = self.max_bytes - 2 * model.params.flat.nbytes
+        if each > room:
+            words = sum(alignment.report.words for alignment in self.alignments.values())
+            raise DataError(f"The vectors of {words:,} words at one layer take {each / 1e9:.2f} GB, and beside the "
+                            f"model there is room for {max(room, 0) / 1e9:.2f}; probe fewer sentences by max_samples.")
+        most = room // max(each, 1)
+        return [names[start : start + most] for start in range(0, len(names), most)]
 
     def vectors(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, layers: Sequence[str] | None = None,
                 pooling: str = "ends", team: Workers | None = None,
-                progress: Callable[[int], None] | None = None) -> dict[str, WordVectors]:
-        """Of all words of each split. `progress` gets the number of windows done in all."""
-        made, before = {}, 0
+                progress: Callable[[int], None] | None = None) -> dict[str, dict[str, HeldVectors]]:
+        """layer -> split -> the vectors of all words. `progress` gets the number of windows done in all."""
+        names, before = chosen_layers(model, layers), 0
+        made: dict[str, dict[str, HeldVectors]] = {name: {} for name in names}
         for split, alignment in self.alignments.items():
+            held = [HeldVectors(alignment, pooling, model.config.hidden_size) for _ in names]
+
+            def put(layer: int, *what: Any, held: list[HeldVectors] = held) -> None:
+                held[layer].put(*what)
+
             def report(done: int, before: int = before) -> None:
                 if progress is not None:
                     progress(before + done)
-            made[split] = word_vectors(model, tokenizer, alignment, pooling=pooling, layers=layers, team=team,
-                                       progress=report)
+
+            read_states(model, tokenizer, alignment, names, put, team=team, progress=report)
             before += len(alignment.windows)
+            for name, vectors in zip(names, held, strict=True):
+                made[name][split] = vectors
         return made
 
     @property
@@ -54,8 +81,8 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
                max_bytes: int = MAX_BYTES) -> ProbeSets:
     """The three sets, each of at most `max_samples` sentences drawn by the seed.
 
-    Without `dev` a tenth of the sentences for training is set aside for it. If the vectors of all layers would need
-    more than `max_bytes`, sentences for training are left out, by the seed.
+    Without `dev` a tenth of the sentences for training is set aside for it. Nothing is left out for the size of the
+    model: if the vectors of all layers need more than `max_bytes`, fewer layers are held at a time.
     """
     require_vocabulary(model, tokenizer)
     notes: list[str] = []
@@ -74,13 +101,6 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
         sets["dev"] = [sets["train"][i] for i in sorted(chosen)]
         sets["train"] = [sentence for i, sentence in enumerate(sets["train"]) if i not in chosen]
         notes.append(f"dev: {count:,} sentences of the training set were set aside to stop and to choose by")
-    words = {split: sum(len(sentence.words) for sentence in sentences) for split, sentences in sets.items()}
-    room = max_bytes // (4 * model.config.hidden_size * len(layer_names(model))) - words["dev"] - words["test"]
-    if words["train"] > room:
-        share = max(1, int(len(sets["train"]) * room / words["train"]))
-        notes.append(f"train: {share:,} of {len(sets['train']):,} sentences were drawn, for the vectors of all "
-                     f"layers to fit into {max_bytes / 1e9:.1f} GB")
-        sets["train"] = sampled(sets["train"], share, seed, "probe sample", "memory")
     alignments = {split: align_words(tokenizer, [sentence.words for sentence in sets[split]],
                                      model.config.max_seq_length) for split in SPLITS}
     if alignments["train"].report.words < _FEW_WORDS:
@@ -92,4 +112,4 @@ def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[S
                              (report.empty_words, "words have no piece and were taken for [UNK]")):
             if number:
                 notes.append(f"{split}: {number:,} {what}")
-    return ProbeSets({split: sets[split] for split in SPLITS}, alignments, notes)
+    return ProbeSets({split: sets[split] for split in SPLITS}, alignments, notes, max_bytes)

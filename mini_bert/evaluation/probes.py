@@ -23,10 +23,11 @@ from ..training.workers import Workers, workers
 from .classifier import Features, Recipe, Scaling, Trained, train_classifier
 from .formats.conll import entity_f1
 from .formats.conllu import Sentence
+from .held_vectors import HeldVectors
 from .probe_sets import SPLITS, ProbeSets, probe_sets
 from .statistics import Interval, over_seeds
 from .structural_probe import probe_dependencies
-from .words import Vectors, chosen_layers
+from .words import chosen_layers
 
 MIX = "mix"
 ProbeProgress = Callable[[str, int, int], None]       # what is done, how much of it, of how much
@@ -222,7 +223,8 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
     chosen_layers(model, options.layers)              # an unknown one is refused before anything is computed
     kind, seeds = LABEL_TASKS[task], range(options.seed, options.seed + options.seeds)
     sets = probe_sets(model, tokenizer, train, test, dev, max_samples=options.max_samples, seed=options.seed)
-    data = _labelled(kind, sets)
+    data, pooling = _labelled(kind, sets), options.pooling or "ends"
+    notes = sets.notes + data.notes
     lowered = {split: [word.lower() for word in words] for split, words in data.words.items()}
     types = lowered if tokenizer.lowercase else data.words        # words that the model can tell apart
     controls = {seed: control_labels(types, data.ids["train"], len(data.names), seed) for seed in seeds}
@@ -231,32 +233,45 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
                     for name, words in (("word-type memory", data.words), ("word-type memory, lowercase", lowered))}}
     probes = ("linear", "mlp") if options.mlp else ("linear",)
 
+    groups = sets.layer_groups(model, options.layers, pooling=pooling)
+    if len(groups) > 1:
+        notes.append(f"the mix of layers was left out: the vectors of {sum(map(len, groups))} layers do not fit into "
+                     f"{sets.max_bytes / 1e9:.1f} GB together, so at most {len(groups[0])} were held at a time")
+
     def run(team: Workers, network: MiniBERT, what: str, targets: Sequence[str],
             for_seeds: Sequence[int]) -> dict[_Job, _Outcome]:
         say = progress or (lambda what, done, total: None)
-        vectors = sets.vectors(network, tokenizer, layers=options.layers, pooling=options.pooling or "ends", team=team,
-                               progress=lambda done: say(f"{what}: vectors", done, sets.windows))
-        names = vectors["train"].names
-        team.map(_standardise, [[vectors[split].layers[i] for split in SPLITS] for i in range(len(names))])
-        chosen = {name: [i] for i, name in enumerate(names)}
-        if len(names) > 1:
-            chosen[MIX] = list(range(len(names)))
-        # the mixes take longest and go first
-        jobs = [_Job(name, probe, target, seed) for name in reversed(chosen) for probe in probes for target in targets
-                for seed in for_seeds]
-        done: list[_Job] = []
+        found: dict[_Job, _Outcome] = {}
+        total = len(chosen_layers(model, options.layers))
+        total = (total + (len(groups) == 1 < total)) * len(probes) * len(targets) * len(for_seeds)
 
-        def one(job: _Job) -> _Outcome:
-            x: dict[str, Features] = {split: [vectors[split].layers[i] for i in chosen[job.layer]] for split in SPLITS}
-            y = data.ids if job.target == "task" else controls[job.seed]
-            made = train_classifier(x["train"], y["train"], x["dev"], y["dev"], len(data.names), recipe=options.recipe,
-                                    hidden=options.hidden if job.probe == "mlp" else 0, seed=job.seed)
-            outcome = _outcome(kind, data, job.target, made, x, y["test"])
-            done.append(job)
-            say(f"{what}: probes", len(done), len(jobs))
-            return outcome
+        def of_group(number: int, group: list[str]) -> None:          # what it holds is gone when it returns
+            def encoded(done: int) -> None:
+                say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
 
-        return dict(zip(jobs, team.map(one, jobs), strict=True))
+            vectors = sets.vectors(network, tokenizer, layers=group, pooling=pooling, team=team, progress=encoded)
+            held = dict(zip(group, team.map(_standardised, [vectors[name] for name in group]), strict=True))
+            chosen = {name: [name] for name in group}
+            if len(groups) == 1 and len(group) > 1:
+                chosen[MIX] = group
+            # the mixes take longest and go first
+            jobs = [_Job(name, probe, target, seed) for name in reversed(chosen) for probe in probes
+                    for target in targets for seed in for_seeds]
+
+            def one(job: _Job) -> None:
+                x: dict[str, Features] = {split: [held[name][split] for name in chosen[job.layer]] for split in SPLITS}
+                y = data.ids if job.target == "task" else controls[job.seed]
+                made = train_classifier(x["train"], y["train"], x["dev"], y["dev"], len(data.names),
+                                        recipe=options.recipe, seed=job.seed,
+                                        hidden=options.hidden if job.probe == "mlp" else 0)
+                found[job] = _outcome(kind, data, job.target, made, x, y["test"])
+                say(f"{what}: probes", len(found), total)
+
+            team.map(one, jobs)
+
+        for number, group in enumerate(groups):
+            of_group(number, group)
+        return found
 
     with workers(options.threads) as team:
         ours = run(team, model, "model", ("task", "control"), seeds)
@@ -266,14 +281,12 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
     rows = [_row(kind, ours, untrained, layer, probe, seeds) for probe in probes
             for layer in [*chosen_layers(model, options.layers), MIX]
             if _Job(layer, probe, "task", seeds[0]) in ours]
-    return ProbeReport(task, kind.figure, len(data.names), sets.to_dict(), baselines, rows, sets.notes + data.notes,
-                       options.seeds)
+    return ProbeReport(task, kind.figure, len(data.names), sets.to_dict(), baselines, rows, notes, options.seeds)
 
 
-def _standardise(splits: list[Vectors]) -> None:
-    scaling = Scaling.of(splits[0])
-    for x in splits:
-        scaling.apply(x)
+def _standardised(splits: dict[str, HeldVectors]) -> dict[str, HeldVectors]:
+    scaling = Scaling.of(splits["train"])
+    return {split: x.standardised(scaling.mean, scaling.deviation) for split, x in splits.items()}
 
 
 def _outcome(task: LabelTask, data: _Labelled, target: str, made: Trained, x: Mapping[str, Features],

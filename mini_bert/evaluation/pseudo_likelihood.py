@@ -128,7 +128,8 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts
                            progress: Progress | None = None) -> Likelihoods:
     """The pseudo-log-likelihood of each text, in each of the variants.
 
-    A text longer than the model takes is not cut: each piece is masked in the window around it.
+    A text longer than the model takes is not cut: each piece is masked in the window around it. One without pieces has
+    the likelihood 1, which is no praise; `pieces` tells it.
     """
     if isinstance(texts, str):
         raise InputError("pseudo_log_likelihoods takes several texts; put a single one into a list.")

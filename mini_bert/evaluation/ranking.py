@@ -1,8 +1,13 @@
 """Ranks, and the correlation of ranks."""
 
+from math import atanh, sqrt, tanh
+
 import numpy as np
+import numpy.typing as npt
 
 from ..core.arrays import Array
+from ..errors import InputError
+from .statistics import NORMAL, Interval
 
 
 def ranks(x: Array) -> Array:
@@ -28,3 +33,17 @@ def spearman(a: Array, b: Array) -> Array:
     below = np.sqrt((ra**2).sum(axis=-1) * (rb**2).sum(axis=-1))
     found: Array = np.divide((ra * rb).sum(axis=-1), below, out=np.zeros(below.shape), where=below > 0)
     return found
+
+
+def spearman_interval(a: npt.ArrayLike, b: npt.ArrayLike) -> Interval | None:
+    """The same of two rows with its interval, after Bonett & Wright; None if all values of one side are equal."""
+    x, y = np.asarray(a), np.asarray(b)
+    if x.shape != y.shape:
+        raise InputError(f"{len(x)} values cannot be correlated with {len(y)}.")
+    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
+        return None
+    r = float(np.clip(spearman(x, y), -1, 1))
+    if len(x) < 4 or abs(r) == 1:
+        return Interval(r, r, r, len(x))
+    margin = NORMAL * sqrt((1 + r * r / 2) / (len(x) - 3))
+    return Interval(r, tanh(atanh(r) - margin), tanh(atanh(r) + margin), len(x))

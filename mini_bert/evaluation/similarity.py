@@ -13,9 +13,7 @@ and nothing else; and for analogies the word that is nearest to c, which needs n
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import atanh, isfinite, sqrt, tanh
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +27,9 @@ from ..text.sentences import sentences
 from ..text.sources import ReadingReport, find_sources, paragraphs
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import Workers, workers
-from .formats.lines import numbered_lines, wrong
+from .formats.words import Analogies, Similarity, read_words
 from .pseudo_likelihood import FloatArray, Progress, of_one_length, part_of, window
-from .ranking import ranks
+from .ranking import spearman_interval
 from .samples import sampled
 from .statistics import Interval, share
 
@@ -39,65 +37,6 @@ STATIC = "static"
 CONTEXTS = 20                 # sentences for a word, at the most
 _TOKENS, _ROUND = 2048, 32     # of a batch; batches between two reports of progress
 _AT_A_TIME = 4096             # analogies
-_NORMAL = 1.960
-
-
-# -------------------------------------------------------------------- data
-
-class Similarity(NamedTuple):
-    """Pairs of words with people's scores."""
-
-    name: str
-    pairs: list[tuple[str, str]]
-    scores: list[float]
-
-
-class Analogies(NamedTuple):
-    """Questions a b c d, and the section that each is in."""
-
-    name: str
-    questions: list[tuple[str, str, str, str]]
-    sections: list[str]
-
-
-def read_words(path: str | PathLike[str]) -> Similarity | Analogies:
-    """Pairs, "word word score" a line; or, if the first line begins with a colon, analogies, four words a line."""
-    lines = [(number, line.strip()) for number, line in numbered_lines(path) if line.strip()]
-    if not lines:
-        raise DataError(f"{path} has no words.")
-    name = Path(path).stem
-    if lines[0][1].startswith(":"):
-        return _read_analogies(path, name, lines)
-    pairs, scores = [], []
-    for number, line in lines:
-        columns = line.split("\t") if "\t" in line else line.split()
-        if len(columns) != 3:
-            raise wrong(path, number, f"it has {len(columns)} columns, not 3: word, word, score")
-        try:
-            score = float(columns[2])
-        except ValueError:
-            score = float("nan")
-        if not isfinite(score):
-            raise wrong(path, number, f"the score is {columns[2]!r}, not a number")
-        pairs.append((columns[0].strip(), columns[1].strip()))
-        scores.append(score)
-    return Similarity(name, pairs, scores)
-
-
-def _read_analogies(path: str | PathLike[str], name: str, lines: list[tuple[int, str]]) -> Analogies:
-    questions, sections, section = [], [], ""
-    for number, line in lines:
-        if line.startswith(":"):
-            section = line[1:].strip()
-            continue
-        words = line.split()
-        if len(words) != 4:
-            raise wrong(path, number, f"it has {len(words)} words, not 4: a is to b as c is to d")
-        questions.append((words[0], words[1], words[2], words[3]))
-        sections.append(section)
-    if not questions:
-        raise DataError(f"{path} has no analogies.")
-    return Analogies(name, questions, sections)
 
 
 # -------------------------------------------------------------------- vectors
@@ -189,21 +128,6 @@ def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Seq
 
 # -------------------------------------------------------------------- measures
 
-def spearman(a: npt.ArrayLike, b: npt.ArrayLike) -> Interval | None:
-    """Spearman's correlation with its interval, after Bonett & Wright; None if all values of one side are equal."""
-    x, y = ranks(np.asarray(a)), ranks(np.asarray(b))
-    if x.shape != y.shape:
-        raise InputError(f"{len(x)} values cannot be correlated with {len(y)}.")
-    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
-        return None
-    x, y = x - x.mean(), y - y.mean()
-    r = float(np.clip(x @ y / sqrt((x @ x) * (y @ y)), -1, 1))
-    if len(x) < 4 or abs(r) == 1:
-        return Interval(r, r, r, len(x))
-    margin = _NORMAL * sqrt((1 + r * r / 2) / (len(x) - 3))
-    return Interval(r, tanh(atanh(r) - margin), tanh(atanh(r) + margin), len(x))
-
-
 def _unit(vectors: FloatArray) -> FloatArray:
     unit: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return unit
@@ -250,6 +174,7 @@ class AnalogyScore:
     untrained: Interval
     questions: int
     left_out: int
+    candidates: int               # words to choose the answer from: those of the file that have such vectors
 
 
 @dataclass(frozen=True)
@@ -324,7 +249,7 @@ def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, nam
             if isinstance(data, Similarity):
                 several = np.array([len(ids) > 1 for ids in known])[asked[covered]].any(axis=1)
                 scores = np.array(data.scores)[chosen][covered]
-                found = [spearman(_cosines(vectors, asked[covered]), scores) for vectors in both]
+                found = [spearman_interval(_cosines(vectors, asked[covered]), scores) for vectors in both]
                 similarity.append(SimilarityScore(data.name, layer, found[0], found[1], len(scores),
                                                   len(asked) - len(scores), int(several.sum())))
             else:
@@ -360,5 +285,5 @@ def _analogy_scores(data: Analogies, layer: str, both: tuple[FloatArray, FloatAr
             count = int(here.sum())
             shares = [share(int(values[here].sum()), count) for values in (right, nearest, untrained)]
             scores.append(AnalogyScore(data.name, section, layer, shares[0], shares[1], shares[2], count,
-                                       int(everywhere.sum()) - count))
+                                       int(everywhere.sum()) - count, len(words)))
     return scores

@@ -254,9 +254,9 @@ class _Found:
             sentence, token = (over_seeds(means) if (means := _means(runs, layer)) else None
                                for runs in (self.sentence, self.token))
             assert sentence is not None
-            layers[layer] = Movement(sentence, token, _kept(sentence.mean, base.sentences),
+            layers[layer] = Movement(sentence, token, kept(sentence.mean, base.sentences),
                                      None if token is None or base.same_token is None else
-                                     _kept(token.mean, base.same_token))
+                                     kept(token.mean, base.same_token))
         return Perturbed(self.changed, self.unseen, self.impossible, layers)
 
 
@@ -266,7 +266,8 @@ def _means(runs: list[dict[str, list[npt.NDArray[Any]]]], layer: str) -> list[fl
     return [float(cosines.mean(dtype=np.float64)) for cosines in joined if len(cosines)]
 
 
-def _kept(cosine: float, baseline: float) -> float | None:
+def kept(cosine: float, baseline: float) -> float | None:
+    """How much of a vector is left; None where all vectors are alike, and so nothing can move."""
     return (cosine - baseline) / (1 - baseline) if 1 - baseline > 1e-6 else None      # rounding is no difference
 
 

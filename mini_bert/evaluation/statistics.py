@@ -13,7 +13,7 @@ from ..errors import InputError
 # quantiles 0.975 of Student's t by degrees of freedom; beyond, the normal's
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
             2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
-_NORMAL = 1.960
+NORMAL = 1.960
 
 
 class Interval(NamedTuple):
@@ -29,9 +29,17 @@ class Interval(NamedTuple):
         return (self.high - self.low) / 2
 
     def shown(self, digits: int = 1, scale: float = 100.0) -> str:
-        """For a table: 84.2 ± 0.6, in percent unless `scale` is another."""
+        """For a table, in percent unless `scale` is another: 84.2 ± 0.6.
+
+        An interval that is not as wide on both sides, as those of shares near 0 and 1 are, is written out:
+        98.0 (93.0 to 99.4).
+        """
         value = f"{scale * self.mean:.{digits}f}"
-        return value if self.values < 2 else f"{value} ± {scale * self.margin:.{digits}f}"
+        if self.values < 2:
+            return value
+        below, above = (f"{scale * width:.{digits}f}" for width in (self.mean - self.low, self.high - self.mean))
+        low, high = (f"{scale * bound:.{digits}f}" for bound in (self.low, self.high))
+        return f"{value} ± {above}" if below == above else f"{value} ({low} to {high})"
 
 
 def over_seeds(values: Sequence[float]) -> Interval:
@@ -41,7 +49,7 @@ def over_seeds(values: Sequence[float]) -> Interval:
     middle = mean(values)
     if len(values) == 1:
         return Interval(middle, middle, middle, 1)
-    quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else _NORMAL
+    quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else NORMAL
     margin = quantile * stdev(values) / sqrt(len(values))
     return Interval(middle, middle - margin, middle + margin, len(values))
 
@@ -50,9 +58,9 @@ def share(successes: float, count: int) -> Interval:
     """A share of `count` independent trials, by Wilson's interval; half successes (ties) are allowed."""
     if count < 1 or not 0 <= successes <= count:
         raise InputError(f"{successes} of {count} is not a share.")
-    p, z2 = successes / count, _NORMAL**2
+    p, z2 = successes / count, NORMAL**2
     centre = (p + z2 / (2 * count)) / (1 + z2 / count)
-    margin = _NORMAL * sqrt(p * (1 - p) / count + z2 / (4 * count**2)) / (1 + z2 / count)
+    margin = NORMAL * sqrt(p * (1 - p) / count + z2 / (4 * count**2)) / (1 + z2 / count)
     return Interval(p, centre - margin, centre + margin, count)
 
 
@@ -68,5 +76,5 @@ def of_groups(values: npt.ArrayLike, groups: npt.ArrayLike) -> Interval:
     apart = np.bincount(of, given - middle)
     if len(apart) == 1:
         return Interval(middle, middle, middle, 1)
-    margin = _NORMAL * sqrt(len(apart) / (len(apart) - 1) * float(apart @ apart)) / len(given)
+    margin = NORMAL * sqrt(len(apart) / (len(apart) - 1) * float(apart @ apart)) / len(given)
     return Interval(middle, middle - margin, middle + margin, len(given))

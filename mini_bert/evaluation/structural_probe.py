@@ -28,9 +28,10 @@ from ..randomness import generator
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.optimiser import AdamW
 from ..training.workers import Workers, workers
-from .classifier import Scaling
+from .classifier import Rows, Scaling
 from .formats.conllu import Sentence
-from .probe_sets import SPLITS, ProbeSets, probe_sets
+from .held_vectors import HeldVectors
+from .probe_sets import ProbeSets, probe_sets
 from .statistics import Interval, over_seeds
 from .trees import StructuralScores, Trees, by_sentence_length, linear_chain, structural_scores
 from .words import EMBEDDINGS, chosen_layers
@@ -102,7 +103,7 @@ def _gold(trees: Trees, kind: str) -> Array:
     return trees.distances if kind == "distance" else trees.depths
 
 
-def train_structural(kind: str, x: Array, train: Sequence[Trees], dev_x: Array, dev: Sequence[Trees], *, rank: int,
+def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], *, rank: int,
                      recipe: StructuralRecipe | None = None, seed: int = 0) -> Array:
     """B (H, rank) of the distance or the depth probe, on vectors x (N, H); the best on the development set."""
     recipe = recipe or StructuralRecipe()
@@ -126,7 +127,7 @@ def train_structural(kind: str, x: Array, train: Sequence[Trees], dev_x: Array, 
             d, cache = forward(x[trees.rows[part]], B)
             grads["B"][...] = backward(l1_loss(d, _gold(trees, kind)[part])[1], cache)
             optimiser.step(grads, learning_rate=rate, scale=1 / size)         # each sentence weighs the same
-        loss = sum(l1_loss(forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
+        loss: float = sum(l1_loss(forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
         if loss < best:
             best, best_B[...] = loss, B
         else:
@@ -136,13 +137,13 @@ def train_structural(kind: str, x: Array, train: Sequence[Trees], dev_x: Array, 
     return best_B
 
 
-def probe_structure(x: Array, train: Sequence[Trees], dev_x: Array, dev: Sequence[Trees], test_x: Array,
+def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], test_x: Rows,
                     test: Sequence[Trees], *, rank: int, recipe: StructuralRecipe | None = None,
                     seed: int = 0) -> tuple[StructuralScores, StructuralScores]:
     """Both probes trained on one layer's vectors: their figures on the development and on the test set."""
     B = {kind: train_structural(kind, x, train, dev_x, dev, rank=rank, recipe=recipe, seed=seed) for kind in _PROBES}
 
-    def scores(vectors: Array, trees: Sequence[Trees]) -> StructuralScores:
+    def scores(vectors: Rows, trees: Sequence[Trees]) -> StructuralScores:
         return structural_scores(trees, [distance_forward(vectors[group.rows], B["distance"])[0] for group in trees],
                                  [depth_forward(vectors[group.rows], B["depth"])[0] for group in trees])
 
@@ -213,20 +214,28 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
     trees = {split: by_sentence_length(sentences) for split, sentences in sets.sentences.items()}
 
     def run(team: Workers, network: MiniBERT, what: str, jobs: Sequence[_Job]) -> dict[_Job, _Scores]:
-        vectors = _scaled_vectors(sets, network, tokenizer, [layer for layer, _, _ in jobs], pooling, team,
-                                  lambda done: say(f"{what}: vectors", done, sets.windows))
-        done: list[_Job] = []
+        asked = list(dict.fromkeys(layer for layer, _, _ in jobs))
+        groups = sets.layer_groups(network, asked, pooling=pooling)
+        found: dict[_Job, _Scores] = {}
 
-        def one(job: _Job) -> _Scores:
-            layer, job_seed, k = job
-            x = vectors[layer]
-            scores = probe_structure(x["train"], trees["train"], x["dev"], trees["dev"], x["test"], trees["test"],
-                                     rank=k, recipe=recipe, seed=job_seed)
-            done.append(job)
-            say(f"{what}: probes", len(done), len(jobs))
-            return scores
+        def of_group(number: int, group: list[str]) -> None:          # what it holds is gone when it returns
+            def encoded(done: int) -> None:
+                say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
 
-        return dict(zip(jobs, team.map(one, jobs), strict=True))
+            vectors = _scaled_vectors(sets, network, tokenizer, group, pooling, team, encoded)
+
+            def one(job: _Job) -> None:
+                layer, job_seed, k = job
+                x = vectors[layer]
+                found[job] = probe_structure(x["train"], trees["train"], x["dev"], trees["dev"], x["test"],
+                                             trees["test"], rank=k, recipe=recipe, seed=job_seed)
+                say(f"{what}: probes", len(found), len(jobs))
+
+            team.map(one, [job for job in jobs if job[0] in group])
+
+        for number, group in enumerate(groups):
+            of_group(number, group)
+        return {job: found[job] for job in jobs}
 
     all_seeds, rank = range(seed, seed + seeds), min(rank, H)
     found: dict[str, dict[_Job, _Scores]] = {"random": {}}
@@ -254,16 +263,14 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
                             sets.notes)
 
 
-def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokenizer, layers: Sequence[str] | None,
-                    pooling: str, team: Workers, progress: Callable[[int], None]) -> dict[str, dict[str, Array]]:
+def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokenizer, layers: Sequence[str],
+                    pooling: str, team: Workers, progress: Callable[[int], None]) -> dict[str, dict[str, HeldVectors]]:
     """layer -> split -> vectors whose features have deviation one in training."""
     vectors = sets.vectors(model, tokenizer, layers=layers, pooling=pooling, team=team, progress=progress)
-    made: dict[str, dict[str, Array]] = {}
-    for i, name in enumerate(vectors["train"].names):
-        made[name] = {split: vectors[split].layers[i] for split in SPLITS}
-        deviation = Scaling.of(made[name]["train"]).deviation
-        for x in made[name].values():
-            x /= deviation
+    made: dict[str, dict[str, HeldVectors]] = {}
+    for name, splits in vectors.items():
+        deviation = Scaling.of(splits["train"]).deviation
+        made[name] = {split: x.standardised(None, deviation) for split, x in splits.items()}
     return made
 
 

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.model import MiniBERT
-from ..errors import DataError, InputError
+from ..errors import DataError, InputError, NumericalError
 from ..text.tokenizer import WordPieceTokenizer
-from .agreement import agreement_files, read_agreement
-from .facts import read_facts
+from .formats.agreement import agreement_files, read_agreement
+from .formats.lama import read_facts
 from .formats.minimal_pairs import read_minimal_pairs
 from .formats.reading import asked_questions, labelled_texts
+from .formats.words import read_words
 from .remembered import remembered
-from .similarity import read_words
 from .suite_context import FULL, Context, Sizes
 from .suite_parts import predictions, probing, representations, tuning, zero_shot
 from .suite_rows import Measured
@@ -33,6 +33,8 @@ from .task_folder import TaskFolder, find_tasks
 
 LEVELS = {"predictions": "Masked prediction", "representations": "Representations", "understanding": "Understanding",
           "probes": "Probes", "fine-tuning": "Fine-tuning", "zero-shot": "Zero-shot", "forgetting": "Forgetting"}
+
+MENTIONS = "Entity mentions, named or not"
 
 
 class Part(NamedTuple):
@@ -124,6 +126,9 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
     left_out: list[dict[str, str]] = []
     with Context(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed, threads=threads,
                  report=hears.progress) as context:
+        if train is not None:
+            assert context.known is not None
+            context.known.release()       # one that is not there, or of another vocabulary, is told at once
         text_files = context.text_files()
         options = {"model": _fingerprint(model, tokenizer), "sizes": asdict(sizes), "length": length, "seed": seed,
                    "text": list(text), "train": train is not None,
@@ -131,8 +136,8 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
         _check(context, {PARTS[name].needs for name in names if _why_not(context, PARTS[name]) is None})
         for number, name in enumerate(names):
             part = PARTS[name]
-            about = {"name": name, "title": part.title, "level": part.level}
-            hears.begins(part.title, number, len(names))
+            about = {"name": name, "title": _title(part, folder), "level": part.level}
+            hears.begins(about["title"], number, len(names))
 
             def compute(part: Part = part) -> dict[str, Any]:
                 start = perf_counter()
@@ -148,7 +153,7 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
                 try:
                     found = remembered(f"evaluate-{name}", {**options, "files": [file.name for file in files]}, files,
                                        compute, fresh=fresh)
-                except (DataError, InputError) as error:
+                except (DataError, InputError, NumericalError) as error:
                     reason = str(error)
                 else:
                     parts.append(about | found)
@@ -163,6 +168,12 @@ def _why_not(context: Context, part: Part) -> str | None:
     if part.head and not context.has_mlm_head:
         return "The model has no MLM head."
     return None if part.needs is None else context.tasks.missing(part.needs)
+
+
+def _title(part: Part, folder: TaskFolder) -> str:
+    """Entity= of a treebank marks every mention, pronouns too; only columns have names alone."""
+    mentions = part.needs == "entities" and folder.entities is not None and folder.entities.train.suffix == ".conllu"
+    return MENTIONS if mentions else part.title
 
 
 def _fingerprint(model: MiniBERT, tokenizer: WordPieceTokenizer) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from .statistics import Interval
+from .statistics import Interval, share
 
 PERCENT, NUMBER = "percent", "number"
 Figure = Interval | float
@@ -51,7 +51,9 @@ def plain(figure: Figure) -> Any:
 
 
 def interval(figure: Any) -> Interval:
-    """A figure that JSON has held; a number has no width."""
+    """A figure, also one that JSON has held; a number has no width."""
+    if isinstance(figure, Interval):
+        return figure
     if isinstance(figure, Mapping):
         return Interval(**figure)
     return Interval(float(figure), float(figure), float(figure), 1)
@@ -60,3 +62,15 @@ def interval(figure: Any) -> Interval:
 def shown(figure: Any, unit: str = PERCENT) -> str:
     """For a table: 84.2 ± 0.6 in percent, 3.624 ± 0.010 for other numbers, nothing for None."""
     return "" if figure is None else interval(figure).shown(_DIGITS[unit], 100.0 if unit == PERCENT else 1.0)
+
+
+def sure(figure: Any, trials: int) -> Interval:
+    """The interval over seeds, or, if there is one seed alone, that of a share of so many trials."""
+    found = interval(figure)
+    return found if found.values > 1 else share(found.mean * trials, trials)
+
+
+def how_sure(seeds: int, measured_on: str = "test set") -> str:
+    """The note that goes with `sure`."""
+    return f"Intervals are over {seeds} seeds." if seeds > 1 else \
+        f"One seed: the interval is that of a share, as if the items of the {measured_on} were independent."

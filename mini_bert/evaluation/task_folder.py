@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import DataError
+from .formats.conllu import has_entities, missing_header
 
 LOOKED_FOR = {
     "treebank": "NAME-ud-train.conllu with NAME-ud-test.conllu or NAME-ud-dev.conllu",
-    "entities": "a treebank with Entity= in its last column, or train.conll with test.conll or dev.conll",
+    "entities": "a treebank with Entity= in its last column and # global.Entity above, or train.conll with test.conll "
+                "or dev.conll",
     "texts": "a folder with train.tsv and dev.tsv", "questions": "squad/*.json", "pairs": "blimp/*.jsonl",
     "agreement": "agreement/NAME.text with NAME.gold", "facts": "lama/**/*.jsonl", "words": "wordsim/*.txt"}
 
@@ -59,11 +61,14 @@ class TaskFolder:
     agreement: list[Path] = field(default_factory=list)       # the .text files
     facts: list[Path] = field(default_factory=list)
     words: list[Path] = field(default_factory=list)
+    no_header: Path | None = None             # a treebank with entities whose fields no line names
 
     def missing(self, what: str) -> str | None:
         """Why there is nothing of this kind, as part of a sentence; None if there is."""
         if getattr(self, what):
             return None
+        if what == "entities" and self.no_header is not None:
+            return missing_header(self.no_header)
         return "it needs task data; name a folder of them by --tasks" if self.folder is None else \
             f"{self.folder} has no {LOOKED_FOR[what]}"
 
@@ -81,9 +86,10 @@ def find_tasks(folder: str | PathLike[str]) -> TaskFolder:
            if (dev := train.with_name("dev.tsv")).is_file()]
     agreement = [text for text in _inside(root, "**/agreement/*.text") if text.with_suffix(".gold").is_file()]
     return TaskFolder(root, banks[0] if banks else None,
-                      next((bank for bank in banks if _has_entities(bank.train)), columns[0] if columns else None),
+                      next((bank for bank in banks if has_entities(bank.train)), columns[0] if columns else None),
                       tsv, _inside(root, "**/squad/*.json"), _inside(root, "**/blimp/*.jsonl"), agreement,
-                      _inside(root, "**/lama/**/*.jsonl"), _inside(root, "**/wordsim/*.txt"))
+                      _inside(root, "**/lama/**/*.jsonl"), _inside(root, "**/wordsim/*.txt"),
+                      next((bank.train for bank in banks if has_entities(bank.train, without_header=True)), None))
 
 
 def question_files(paths: list[Path]) -> tuple[Path, Path | None]:
@@ -110,8 +116,3 @@ def _splits(train: Path, name: str, form: str) -> Splits | None:
     if test.is_file():
         return Splits(known, train, dev if dev.is_file() else None, test)
     return Splits(known, train, None, dev) if dev.is_file() else None
-
-
-def _has_entities(path: Path) -> bool:
-    with path.open("rb") as file:
-        return any(b"Entity=" in line and not line.startswith(b"#") for line in file)

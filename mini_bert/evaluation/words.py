@@ -179,8 +179,28 @@ def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alig
         words = np.sort(generator(seed, "words", len(words)).choice(words, limit, replace=False))
     width = model.config.hidden_size * POOLINGS[pooling].vectors
     made = [np.empty((len(words), width), np.float32) for _ in names]
+
+    def put(layer: int, here: Ints, states: npt.NDArray[Any], start: Ints, count: Ints) -> None:
+        made[layer][np.searchsorted(words, here)] = POOLINGS[pooling].of(states, start, count)
+
+    read_states(model, tokenizer, alignment, names, put, words=words, team=team, progress=progress)
+    return WordVectors(names, made, words)
+
+
+Put = Callable[[int, Ints, npt.NDArray[Any], Ints, Ints], None]
+
+
+def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
+               words: Ints | None = None, team: Workers | None = None,
+               progress: Callable[[int], None] | None = None) -> None:
+    """Run the model over all windows, and hand over what it makes of words, of all of them by default.
+
+    put(number of the layer in `names`, words (n,), states (tokens, H), start (n,), count (n,)): each word's pieces are
+    states[start : start + count]. It is called from several threads at once, never twice for a word of a layer.
+    """
+    require_vocabulary(model, tokenizer)
+    words = np.arange(len(alignment.pieces)) if words is None else words
     rows = words[np.argsort(alignment.window[words], kind="stable")]          # by window
-    where = np.searchsorted(words, rows)                                      # the row of the result
     bounds = np.searchsorted(alignment.window[rows], np.arange(len(alignment.windows) + 1))
     lock, done = Lock(), 0
 
@@ -188,12 +208,11 @@ def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alig
         nonlocal done
         ids, mask = padded([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
         _, cache = model.encode(ids, mask, recompute=True)                    # of a layer its output alone is kept
-        here = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])
+        here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
         lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
-        start = lines * ids.shape[1] + alignment.start[rows[here]]
-        count = alignment.pieces[rows[here]]
-        for name, out in zip(names, made, strict=True):
-            out[where[here]] = POOLINGS[pooling].of(cache[name].reshape(ids.size, -1), start, count)
+        start = lines * ids.shape[1] + alignment.start[here]
+        for layer, name in enumerate(names):
+            put(layer, here, cache[name].reshape(ids.size, -1), start, alignment.pieces[here])
         with lock:
             done += len(numbers)
             if progress is not None:
@@ -204,7 +223,6 @@ def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alig
         (team or Workers(1)).map(one, _batches(alignment.windows, bounds))
     finally:
         model.training = training
-    return WordVectors(names, made, words)
 
 
 def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:

@@ -9,13 +9,26 @@ from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.tokenizer import WordPieceTokenizer
 
+_SPARE_IDS = 1024             # that a model may have beyond its tokenizer's, whatever its size
 Progress = Callable[[int], None]      # called with the number of texts done
 
 
 def require_vocabulary(model: MiniBERT, tokenizer: WordPieceTokenizer) -> None:
-    """Refuse a tokenizer with words that the model does not know."""
-    if len(tokenizer) > model.config.vocab_size:
-        raise InputError(f"The tokenizer has {len(tokenizer)} pieces, but the model knows {model.config.vocab_size}.")
+    """Refuse a tokenizer whose ids mean something else to the model, or nothing.
+
+    A model that was saved with its tokenizer knows the fingerprint of its vocabulary. For others the sizes are
+    compared: a model may have some ids more than there are pieces, to fill up a round number, but not a quarter.
+    """
+    size, pieces = model.config.vocab_size, len(tokenizer)
+    if pieces > size:
+        raise InputError(f"The tokenizer has {pieces} pieces, but the model knows {size}.")
+    if model.vocab_digest is not None:
+        if tokenizer.vocabulary.digest() != model.vocab_digest:
+            raise InputError(f"The tokenizer does not belong to the model: its {pieces} pieces are not those that the "
+                             "model was saved with, or are in another order; load both from one directory.")
+    elif size - pieces > max(_SPARE_IDS, size // 4):
+        raise InputError(f"The tokenizer has {pieces} pieces, and the model {size}: it is not the model's; load both "
+                         "from one directory.")
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

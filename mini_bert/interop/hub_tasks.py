@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import DataError
-from ..evaluation.formats.conll import as_bio
+from ..evaluation.entities import as_bio, is_bio
 from ..evaluation.formats.conllu import Sentence
 from ..evaluation.formats.squad import Question, question_of
-from ..evaluation.formats.tables import LABELS, TEXTS, Labelled
+from ..evaluation.formats.tables import LABELS, TEXTS, Labelled, require_classes
 from .hub import opened, sentence_of
 
 
@@ -32,6 +32,7 @@ class HubTasks:
         for number, example in _numbered(examples, name):
             first, *others = (_text(example, column, name, number) for column in texts)
             records.append(Labelled(first, others[0] if others else None, _label(example[label], known, name, number)))
+        require_classes(records, name)
         return _some(records, name)
 
     def sentences(self, name: str) -> list[Sentence]:
@@ -46,7 +47,7 @@ class HubTasks:
             if words:
                 labels = [_label(tag, known, name, number) for tag in tags]
                 for label in labels:
-                    if label != "O" and not (label[:2] in ("B-", "I-") and len(label) > 2):
+                    if not is_bio(label):
                         raise _wrong(name, number, f"its label {label!r} is none of O, B-TYPE and I-TYPE")
                 found.append(Sentence(tuple(map(str, words)), entities=as_bio(labels)))
         return _some(found, name)
@@ -62,6 +63,8 @@ class HubTasks:
                              for key in ("text", "answer_start"))
             if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
                 raise _wrong(name, number, "its answers are not the lists text and answer_start")
+            if not all(isinstance(text, str) for text in texts) or not all(type(start) is int for start in starts):
+                raise _wrong(name, number, "its answers' text is not text, or their answer_start is not a whole number")
             found.append(question_of(str(example.get("id", number)), _text(example, "question", name, number),
                                      _text(example, "context", name, number), list(zip(texts, starts, strict=True))))
         usable = [question for question in _some(found, name) if question.start >= 0]

@@ -15,8 +15,9 @@ _NUMBER = ' class="number"'
 def evaluation_page(title: str, about: Mapping[str, Any], found: Evaluation) -> str:
     """`about` says what was asked: the model, the text, the folder of tasks."""
     parts = [section("Summary", _summary(found), paragraph(
-        "Scores are in percent unless they have three decimals; ± is half of a 95 % interval. Random init is a model "
-        "of the same shape with random weights, measured or trained in the same way."))]
+        "Scores are in percent unless they have three decimals; ± is half of a 95 % interval, which is written "
+        "out where it is wider on one side. Random init is a model of the same shape with random weights, measured or "
+        "trained in the same way."))]
     parts += [section(f"{LEVELS[part['level']]}: {part['title']}", *_part(part)) for part in found.parts]
     if found.not_measured:
         parts.append(section("Not measured", rows(["part", "reason"], [[part["title"], part["reason"]]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..evaluation.statistics import Interval
 from .bars import Bar, bar_chart
 from .chart import Line, line_chart
 from .heatmap import heat_map
@@ -17,8 +18,7 @@ def _bar(figure: Details) -> Bar:
 
 
 def _percent(figure: Details) -> str:
-    margin = (figure["high"] - figure["low"]) / 2
-    return f"{100 * figure['mean']:.1f}" + (f" ± {100 * margin:.1f}" if figure["values"] > 1 else "")
+    return Interval(**figure).shown()
 
 
 def _layer_names(layers: list[str]) -> list[str]:
@@ -144,8 +144,7 @@ def _tuning(details: Details) -> list[str]:
             shares = [*map(float, of["curve"]), 1.0]
             values = [*of["curve"].values(), sum(of["figures"][names[0]]) / len(of["figures"][names[0]])]
             parts.append(line_chart([Line(name, [100 * share for share in shares], values)],
-                                    x_label="percent of the training data", y_label=names[0].replace("_", " "),
-                                    levels={what: value for what, value in of["baselines"].items() if value}))
+                                    x_label="percent of the training data", y_label=names[0].replace("_", " ")))
     return parts
 
 
@@ -174,12 +173,13 @@ def _verbs(details: Details) -> list[str]:
 
 
 def _facts(details: Details) -> list[str]:
-    content = [[of["relation"], f"{of['facts']:,}", f"{of['left_out']:,}", _percent(of["prompts"]["p_at_1"]),
-                _percent(of["prompts"]["p_at_10"]), _percent(of["frequent"]["p_at_1"]),
+    content = [[of["relation"], f"{of['facts']:,}", f"{of['left_out']:,}", f"{of['in_prompt']:,}",
+                _percent(of["prompts"]["p_at_1"]), _percent(of["prompts"]["p_at_10"]),
+                _percent(of["frequent"]["p_at_1"]),
                 "" if of["negations"] is None else _percent(of["negations"]["p_at_1"])]
                for of in details["relations"]]
-    return [rows(["relation", "facts", "left out", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
-                 numbers=range(1, 7))]
+    return [rows(["relation", "facts", "left out", "in prompt", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
+                 numbers=range(1, 8))]
 
 
 def _words(details: Details) -> list[str]:
@@ -192,14 +192,14 @@ def _words(details: Details) -> list[str]:
             lines += [Line(data, x, [of["spearman"]["mean"] for of in scores]),
                       Line(f"{data}, {RANDOM}", x, [(of["untrained"] or {"mean": 0.0})["mean"] for of in scores])]
     content = [[of["data"], of["section"] or "all", _percent(of["accuracy"]), _percent(of["nearest"]),
-                _percent(of["untrained"]), f"{of['questions']:,}"]
+                _percent(of["untrained"]), f"{of['questions']:,}", f"{of['candidates']:,}"]
                for of in details["analogies"] if of["layer"] == "static"]
     parts = []
     if lines:
         parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman", legend_above=True))
     if content:
-        parts.append(rows(["analogies, static vectors", "section", "right", "nearest word", RANDOM, "questions"],
-                          content, numbers=(2, 3, 4, 5)))
+        parts.append(rows(["analogies, static vectors", "section", "right", "nearest word", RANDOM, "questions",
+                           "words to choose from"], content, numbers=(2, 3, 4, 5, 6)))
     return parts
 
 

@@ -61,6 +61,10 @@ class Vocabulary(Sequence[str]):
 
     def digest(self) -> str:
         """A fingerprint: equal exactly for equal pieces in equal order."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return sha256(self.to_text().encode("utf-8", "surrogatepass")).hexdigest()
 
     def to_text(self) -> str:

@@ -34,9 +34,10 @@ def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenize
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        model.save(partial)
         if tokenizer is not None:
             tokenizer.save(partial)
+            model.vocab_digest = tokenizer.vocabulary.digest()        # its ids have been learned
+        model.save(partial)
         write_files(partial, {STATE: json.dumps(state, indent=2).encode()})
         if moments is not None:
             write_files(partial, {MOMENTS: safetensors_chunks(moments)})

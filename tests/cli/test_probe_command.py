@@ -95,6 +95,26 @@ def test_bad_input_is_one_sentence(folder, tmp_path):
     assert "x.conllu, line 1: there are 2 columns" in str(broken)
 
 
+def test_names_that_serve_other_tasks_are_refused_by_what_they_serve(folder):
+    error = run(folder, "pos", "--train", "hub:universal_dependencies").exception
+    assert isinstance(error, InputError)
+    assert "hub: names serve texts with labels, named entities and questions" in str(error)
+    assert "pos is read from CoNLL-U; name a file" in str(error)
+
+
+def test_entities_of_a_treebank_are_mentions_and_need_their_header(folder, tmp_path):
+    text = (folder / "train.conllu").read_text().replace(
+        "\tw3\t_\tB\t_\t_\t0\troot\t_\t_", "\tw3\t_\tB\t_\t_\t0\troot\t_\tEntity=(1-x)")
+    (tmp_path / "x.conllu").write_text(text)
+    asked = ("--train", str(tmp_path / "x.conllu"), "--test", str(tmp_path / "x.conllu"), "--layers", "hidden_0")
+    error = run(folder, "ner", *asked).exception
+    assert isinstance(error, DataError)
+    assert "x.conllu has Entity= but no line '# global.Entity" in str(error)
+    (tmp_path / "x.conllu").write_text("# global.Entity = GRP-etype\n" + text)
+    found = json.loads(run(folder, "ner", *asked, "--json").stdout)
+    assert any("every mention, named or not" in note for note in found["notes"])
+
+
 def test_a_note_is_shown_as_it_is(folder, tmp_path):
     text = (folder / "test.conllu").read_text().replace("\tw0\t", "\t\u200b\t")
     (tmp_path / "x.conllu").write_text(text, "utf-8")

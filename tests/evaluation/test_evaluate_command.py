@@ -7,6 +7,7 @@ from suite_folder import make_model, make_tasks, make_text
 from typer.testing import CliRunner
 
 from mini_bert.cli.app import app
+from mini_bert.cli.evaluate import _loss
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.suite import PARTS
 
@@ -45,8 +46,19 @@ def everything(place, *more):
 def test_text_alone_is_the_masked_measurement_and_writes_nothing(place, run, tmp_path):
     found = json.loads(run("--data", place / "text.txt", "--json").stdout)
     assert {"model", "data", "seed", "length", "loss", "perplexity", "masked_accuracy", "masked", "baselines",
-            "by_position", "by_frequency", "baselines_from"} == set(found)
+            "by_position", "by_frequency", "baselines_from", "max_samples"} == set(found)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_text_alone_is_sampled_and_fits_the_model(place, tmp_path):
+    asked = ["evaluate", "--model", str(place / "model"), "--data", str(place / "text.txt"), "--threads", "1"]
+    whole, some = (json.loads(CliRunner().invoke(app, [*asked, "--json", *more]).stdout)
+                   for more in ([], ["--max-samples", "4"]))
+    assert whole["length"] == 24                              # what the model takes; nobody asked for 64
+    assert 0 < some["masked"] < whole["masked"] / 3
+    assert (_loss(1.5, 3), _loss(0.0, 0)) == ("1.500", "–")   # of no tokens there is no loss
+    told = CliRunner().invoke(app, ["evaluate", "--help"]).output
+    assert "always computed" in " ".join(told.replace("│", "").split())
 
 
 def test_everything_is_a_table_and_a_page(place, run, tmp_path):

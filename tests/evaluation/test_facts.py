@@ -8,7 +8,8 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
-from mini_bert.evaluation.facts import Fact, probe_factual_knowledge, read_facts
+from mini_bert.evaluation.facts import probe_factual_knowledge
+from mini_bert.evaluation.formats.lama import Fact, read_facts
 from mini_bert.evaluation.statistics import share
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -61,6 +62,17 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     assert found.means["p_at_1"].mean == pytest.approx(0.125)
     assert found.means["frequent_p_at_1"].mean == pytest.approx(0.75)
     assert json.loads(json.dumps(found.to_dict()))["relations"][0]["prompts"]["p_at_1"]["mean"] == 0.25
+
+
+def test_a_model_that_scores_all_words_alike_knows_nothing(tokenizer, tmp_path):
+    model = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=24,
+                                 max_seq_length=16), seed=None)
+    write(tmp_path / "P1.jsonl", record("Oslo"), record("Paris"))
+    found = probe_factual_knowledge(model, tokenizer, [tmp_path]).relations[0]
+    assert found.prompts.first.mean == pytest.approx(1 / 19)              # by chance, of nineteen words
+    assert found.prompts.first_ten.mean == pytest.approx(10 / 19)
+    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of places 1 to 19
+    assert found.among_objects.mean == pytest.approx(1 / 2)
 
 
 def test_a_model_that_reads_the_negation_answers_otherwise(tokenizer, tmp_path):

@@ -60,8 +60,18 @@ def test_the_average_is_surer_than_its_parts():
     parts = [share(50, 100), share(70, 100), share(90, 100), share(80, 100)]
     found = average_share(parts)
     assert found.mean == pytest.approx(0.725)
-    assert found.margin == pytest.approx(sum(part.margin**2 for part in parts) ** 0.5 / 4)
+    assert found.mean - found.low == pytest.approx(sum((part.mean - part.low) ** 2 for part in parts) ** 0.5 / 4)
+    assert found.high - found.mean == pytest.approx(sum((part.high - part.mean) ** 2 for part in parts) ** 0.5 / 4)
     assert found.values == 400
+    assert average_share([share(10, 10)] * 3).high == pytest.approx(1)
+
+
+def test_a_sentence_without_pieces_beats_none(model, tokenizer):
+    found = minimal_pairs(model, tokenizer, [pair("\u200b", "a", "p"), pair("a", "\u200b", "p"), pair("b", "a", "p")])
+    assert (found.pairs, found.left_out, found.average["token"].mean) == (1, 2, 0)
+    assert found.to_dict()["left_out"] == 2
+    with pytest.raises(DataError, match="None of the 1 minimal pairs"):
+        minimal_pairs(model, tokenizer, [pair("\u200b", "a")])
 
 
 def test_scorers_by_counts_are_those_of_the_text(tokenizer, tmp_path):

@@ -1,5 +1,7 @@
 """Probes with their baselines, on languages whose answers are known."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,12 +10,14 @@ from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.classifier import Recipe
 from mini_bert.evaluation.formats.conll import entity_f1
 from mini_bert.evaluation.formats.conllu import Sentence
+from mini_bert.evaluation.probe_sets import probe_sets
 from mini_bert.evaluation.probes import (
     MIX,
     ProbeData,
     ProbeOptions,
     analyze_linguistic_probes,
     control_labels,
+    probe,
     probe_labels,
     probe_syntactic_knowledge,
     word_memory,
@@ -84,6 +88,22 @@ def test_a_report_has_every_layer_and_every_baseline(model):
         assert row.selectivity.mean == pytest.approx(row.accuracy.mean - row.control.mean)
     again = probe_labels(model, TOKENIZER, "pos", sentences(80, 0), sentences(20, 1), options=QUICK)
     assert again.to_dict() == data
+
+
+def test_layers_that_do_not_fit_together_are_probed_in_turn_on_the_same_sentences(model, monkeypatch):
+    import mini_bert.evaluation.probes as module
+
+    train, test, dev = sentences(80, 0), sentences(20, 1), sentences(20, 2)
+    whole = {task: probe(model, TOKENIZER, task, ProbeData(train, test, dev), QUICK) for task in ("pos", "dep")}
+    few = partial(probe_sets, max_bytes=2 * model.params.flat.nbytes + 2 * 120 * 6 * 2 * 16)
+    monkeypatch.setattr(module, "probe_sets", few)
+    monkeypatch.setattr("mini_bert.evaluation.structural_probe.probe_sets", few)
+    found = {task: probe(model, TOKENIZER, task, ProbeData(train, test, dev), QUICK) for task in ("pos", "dep")}
+    for task in whole:
+        assert found[task]["sets"] == whole[task]["sets"]
+        assert found[task]["rows"] == [row for row in whole[task]["rows"] if row["layer"] != MIX]
+    assert any(note.startswith("the mix of layers was left out") for note in found["pos"]["notes"])
+    assert not any("mix" in note for note in whole["pos"]["notes"])
 
 
 def test_the_hidden_layer_is_asked_for(model):

@@ -7,16 +7,14 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
+from mini_bert.evaluation.formats.words import Analogies, Similarity, read_words
 from mini_bert.evaluation.ranking import ranks
+from mini_bert.evaluation.ranking import spearman_interval as spearman
 from mini_bert.evaluation.similarity import (
     STATIC,
-    Analogies,
-    Similarity,
     analogy_answers,
     contextual_vectors,
     probe_semantic_knowledge,
-    read_words,
-    spearman,
     static_vectors,
     words_alone,
     words_in_text,
@@ -114,6 +112,8 @@ def test_the_probe(model, tokenizer, tmp_path):
     total = next(score for score in found.analogies if score.section is None and score.layer == STATIC)
     assert (family.accuracy.mean, family.questions, family.left_out) == (1, 2, 0)
     assert (total.accuracy.mean, total.questions, total.left_out) == (1, 2, 1)
+    assert total.candidates == family.candidates == 7             # zebra is unknown, Man is man
+    assert found.to_dict()["analogies"][0]["candidates"] == 7
     assert (found.words, found.without_context, found.sentences) == (12, 0, 0)            # Man is another spelling
     read = probe_semantic_knowledge(model, tokenizer, names, text=[str(tmp_path / "text.txt")], layers=[2])
     assert [score.layer for score in read.similarity] == [STATIC, "2"]

@@ -22,6 +22,12 @@ def test_wilsons_interval():
     assert share(2.5, 5).mean == 0.5
 
 
+def test_an_interval_that_is_wider_on_one_side_is_written_out():
+    assert share(98, 100).shown() == "98.0 (93.0 to 99.4)"
+    assert share(60, 60).shown() == "100.0 (94.0 to 100.0)"
+    assert share(500, 1000).shown() == "50.0 ± 3.1"
+
+
 @pytest.mark.parametrize(("successes", "count"), [(1, 0), (-1, 3), (4, 3)])
 def test_what_is_no_share_is_refused(successes, count):
     with pytest.raises(InputError, match="not a share"):

@@ -8,13 +8,14 @@ from suite_folder import make_model, make_tasks, make_text
 
 import mini_bert.evaluation.suite as suite
 from mini_bert import MiniBERT, WordPieceTokenizer
-from mini_bert.errors import DataError, InputError
+from mini_bert.errors import CorpusError, DataError, InputError, NumericalError
 from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import Interval, of_groups
 from mini_bert.evaluation.suite import PARTS, Listener, comprehensive_evaluation
 from mini_bert.evaluation.suite_context import FULL, QUICK, Sizes
 from mini_bert.evaluation.suite_rows import NUMBER, Row, shown
 from mini_bert.report.evaluation_page import evaluation_page
+from mini_bert.report.evaluation_sections import SECTIONS
 
 SMALL = QUICK.capped(40)
 
@@ -71,7 +72,9 @@ def test_sampled_figures_have_an_interval(found):
 def test_what_is_easy_is_learned_and_what_cannot_be_known_is_not(found):
     rows = {(row["part"], row["figure"].split(",")[0]): row for row in found.summary()}
     assert rows["pos", "accuracy"]["baselines"]["word-type memory"] == 1.0     # each word has one tag
-    assert rows["dep", "edges right (UUAS)"]["value"]["mean"] <= 1.0
+    trees = rows["dep", "edges right (UUAS)"]                 # the, noun, verb, a, noun: 1-2, 2-3, 3-5 and 4-5
+    assert trees["baselines"]["linear chain"] == 0.75
+    assert 0.25 <= trees["value"]["mean"] < 1                 # any tree of five has one of the four; 40 teach little
     assert rows["blimp", "average of 2 paradigms"]["baselines"]["chance"] == 0.5
     loss = rows["masked", "loss"]
     assert loss["baselines"]["uniform"] == pytest.approx(np.log(27))
@@ -144,6 +147,35 @@ def test_data_that_do_not_suit_a_part_are_its_reason_and_not_the_end(place, mode
     assert "one piece of the vocabulary" in found.not_measured[0]["reason"]
 
 
+def test_numbers_that_overflow_are_the_parts_reason_and_not_the_end(place, model, monkeypatch):
+    def overflows(context):
+        raise NumericalError("The loss is not finite.")
+
+    monkeypatch.setitem(PARTS, "qa", PARTS["qa"]._replace(run=overflows))
+    found = evaluate(place, model, only=["masked", "qa"], fresh=True)
+    assert [part["name"] for part in found.parts] == ["masked"]
+    assert found.not_measured[0]["reason"] == "The loss is not finite."
+
+
+def test_mentions_are_not_called_names(found):
+    titles = {part["name"]: part["title"] for part in found.parts}
+    assert titles["ner"] == titles["tagging"] == "Entity mentions, named or not"      # of Entity= in a treebank
+    assert PARTS["ner"].title == "Named entities"                                     # of columns
+
+
+def test_the_page_shows_what_answers_could_be_copied_and_chosen_from(found):
+    html = evaluation_page("x", {}, found)
+    assert "in prompt" in html
+    assert "words to choose from" in html
+
+
+def test_a_learning_curve_has_no_line_of_another_amount_of_data():
+    part = {"figures": {"accuracy": [0.8]}, "from_random": {}, "baselines": {"bag of words": 0.77},
+            "curve": {"0.1": 0.6}}
+    (chart,) = [piece for piece in SECTIONS["classification"]({"sst2": part}) if "<svg" in piece]
+    assert "bag of words" not in chart
+
+
 def test_a_malformed_file_stops_before_anything_is_computed(place, model, tmp_path):
     (tmp_path / "blimp").mkdir()
     (tmp_path / "blimp/a.jsonl").write_text('{"sentence_good": "a"}\n')
@@ -170,6 +202,8 @@ def test_bad_input_is_one_sentence(place, model, tmp_path):
         evaluate(place, (model[0], other))
     with pytest.raises(InputError, match="at most 24 tokens"):
         evaluate(place, model, length=64)
+    with pytest.raises(CorpusError, match="nodir"):           # though no count of it is needed
+        evaluate(place, model, only=["geometry"], train=tmp_path / "nodir")
 
 
 def test_the_page_has_the_numbers_and_loads_nothing(found):

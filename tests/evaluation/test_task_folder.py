@@ -23,7 +23,8 @@ def test_an_empty_folder_has_nothing_and_says_what_was_looked_for(tmp_path):
 
 
 def test_of_treebanks_the_first_and_the_first_with_entities(tmp_path):
-    touch(tmp_path, "b/b-ud-train.conllu", text="# Entity=\n1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e-x)\n")
+    touch(tmp_path, "b/b-ud-train.conllu",
+          text="# global.Entity = GRP-etype\n1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e-x)\n")
     touch(tmp_path, "b/b-ud-dev.conllu", "b/b-ud-test.conllu", "a/a-ud-train.conllu", "a/a-ud-dev.conllu",
           "0/alone-ud-train.conllu")
     found = find_tasks(tmp_path)
@@ -32,6 +33,15 @@ def test_of_treebanks_the_first_and_the_first_with_entities(tmp_path):
     assert found.treebank.test.name == "a-ud-dev.conllu"
     assert (found.entities.name, found.entities.dev.name) == ("b", "b-ud-dev.conllu")
     assert found.missing("treebank") is None
+
+
+def test_entities_without_their_header_are_said_to_lack_it(tmp_path):
+    touch(tmp_path, "b/b-ud-train.conllu", "b/b-ud-test.conllu", text="1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e-x)\n")
+    found = find_tasks(tmp_path)
+    assert found.entities is None
+    assert "b-ud-train.conllu has Entity= but no line '# global.Entity" in found.missing("entities")
+    touch(tmp_path, "ner/train.conll", "ner/test.conll")
+    assert find_tasks(tmp_path).missing("entities") is None
 
 
 def test_entities_in_columns_are_taken_where_no_treebank_has_any(tmp_path):

@@ -8,10 +8,13 @@ from typer.testing import CliRunner
 
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
+from mini_bert.core.task_model import TaskModel
+from mini_bert.errors import CheckpointError
 from mini_bert.inference.embed import embed, similar
 from mini_bert.inference.fill_mask import fill_mask
 from mini_bert.inference.score import score
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.training.checkpoints import write_checkpoint
 
 WORDS = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "."]
 runner = CliRunner()
@@ -54,6 +57,31 @@ def test_what_cannot_be_filled_is_refused(model, tokenizer):
             fill_mask(model, tokenizer, text)
     with pytest.raises(InputError, match="the model knows 16"):
         fill_mask(model, WordPieceTokenizer([*SPECIAL_TOKENS, *(f"w{i}" for i in range(20))]), "[MASK]")
+
+
+def test_a_tokenizer_of_the_same_size_or_smaller_that_is_not_the_models_is_refused(model, tokenizer, tmp_path):
+    write_checkpoint(tmp_path / "run", MiniBERT(model.config), tokenizer, {})
+    loaded, own = MiniBERT.load(tmp_path / "run"), WordPieceTokenizer.load(tmp_path / "run")
+    assert loaded.vocab_digest == tokenizer.vocabulary.digest()
+    fill_mask(loaded, own, "the [MASK]")
+    for words in (WORDS[::-1], WORDS[:-1]):                   # in another order, and one fewer
+        with pytest.raises(InputError, match="does not belong to the model"):
+            fill_mask(loaded, WordPieceTokenizer([*SPECIAL_TOKENS, *words]), "the [MASK]")
+    assert TaskModel(loaded, "sequence", 2).encoder().vocab_digest == loaded.vocab_digest
+    description = json.loads((tmp_path / "run/config.json").read_text())
+    del description["vocab_digest"]                           # as files were before
+    (tmp_path / "run/config.json").write_text(json.dumps(description))
+    fill_mask(MiniBERT.load(tmp_path / "run"), own, "the [MASK]")
+    (tmp_path / "run/config.json").write_text(json.dumps({**description, "vocab_digest": 3}))
+    with pytest.raises(CheckpointError, match="vocab_digest 3, which is not text"):
+        MiniBERT.load(tmp_path / "run")
+
+
+def test_a_tokenizer_with_far_fewer_pieces_is_refused(tokenizer):
+    large = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=2, intermediate_size=2, vocab_size=2000,
+                                 max_seq_length=8))
+    with pytest.raises(InputError, match="14 pieces, and the model 2000: it is not the model's"):
+        fill_mask(large, tokenizer, "the [MASK]")
 
 
 def test_vectors_do_not_depend_on_company(model, tokenizer):

@@ -68,6 +68,9 @@ def test_questions_and_where_their_answers_stand(hub):
     (labelled_words, {"tokens": ["a"], "ner_tags": [7]}, "its label '7' is none of O, B-TYPE and I-TYPE"),
     (asked_questions, {"question": "a", "context": "b"}, "and not question, context and answers"),
     (asked_questions, {"question": "a", "context": "b", "answers": "c"}, "not the lists text and answer_start"),
+    (asked_questions, {"question": "a", "context": "b", "answers": {"text": [None], "answer_start": [0]}},
+     "its answers' text is not text"),
+    (labelled_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
 ])
 def test_what_is_not_of_the_form_is_refused_by_name(hub, read, example, message):
     hub["x", "train"] = Examples([example])

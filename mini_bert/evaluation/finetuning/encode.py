@@ -4,7 +4,8 @@ What is longer than the model takes is cut, or read in windows, and counted; not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,28 @@ class Encoded:
     answers: list[list[int]] = field(default_factory=list)     # of each row, as its head wants them
     places: list[list[int]] | None = None             # tokens that the head reads, of each row
     owners: list[int] = field(default_factory=list)
-    cut: int = 0                                      # examples that were too long
+    long: set[int] = field(default_factory=set)       # examples that are too long: cut, or read in several parts
+    shortened: dict[int, int] = field(default_factory=dict)     # of an example, the words or questions that were cut
+
+    @property
+    def cut(self) -> int:
+        """Examples that were too long."""
+        return len(self.long)
+
+    @property
+    def parts_cut(self) -> int:
+        """Words, or questions, that were too long in themselves."""
+        return sum(self.shortened.values())
+
+    def of(self, owners: set[int]) -> Self:
+        """The sequences of some examples alone."""
+        chosen = [i for i, owner in enumerate(self.owners) if owner in owners]
+        return replace(self, rows=[self.rows[i] for i in chosen],
+                       types=None if self.types is None else [self.types[i] for i in chosen],
+                       answers=[self.answers[i] for i in chosen],
+                       places=None if self.places is None else [self.places[i] for i in chosen],
+                       owners=[self.owners[i] for i in chosen], long=self.long & owners,
+                       shortened={owner: n for owner, n in self.shortened.items() if owner in owners})
 
     @property
     def lengths(self) -> list[int]:
@@ -77,12 +99,14 @@ def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, lon
         if record.pair is None:
             ids = tokenizer.encode(record.text)
             types = [0] * len(ids)
-            made.cut += len(ids) > longest
+            if len(ids) > longest:
+                made.long.add(i)
             ids, types = [*ids[: longest - 1], ids[-1]] if len(ids) > longest else ids, types[:longest]
         else:
             whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair)) + 3
             ids, types = tokenizer.encode_pair(record.text, record.pair, max_length=longest)
-            made.cut += whole > longest
+            if whole > longest:
+                made.long.add(i)
         made.rows.append(ids)
         made.answers.append([number])
         made.owners.append(i)
@@ -103,7 +127,10 @@ def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[i
         answers: list[int] = []
         parts = 0
         for number, word in enumerate(words):
-            pieces = (tokenizer.ids(word) or [tokenizer.vocabulary.unk])[:room]
+            whole = tokenizer.ids(word) or [tokenizer.vocabulary.unk]
+            pieces = whole[:room]
+            if len(whole) > room:
+                made.shortened[owner] = made.shortened.get(owner, 0) + 1
             if len(ids) + len(pieces) > room:
                 _add_words(made, tokenizer, ids, starts, answers, owner)
                 ids, starts, answers = [], [], []
@@ -113,7 +140,8 @@ def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[i
             answers.append(0 if labels is None else labels[owner][number])
         if ids:
             _add_words(made, tokenizer, ids, starts, answers, owner)
-        made.cut += parts > 0
+        if parts:
+            made.long.add(owner)
     return made
 
 
@@ -135,26 +163,31 @@ class Windows:
     answerable: int                           # questions whose answer lies whole in some window
 
 
-def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenizer, longest: int, *, stride: int,
-                     with_types: bool) -> Windows:
-    """[CLS] question [SEP] window [SEP], windows `stride` tokens apart.
+def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenizer, longest: int, *, with_types: bool,
+                     stride: int | None = None) -> Windows:
+    """[CLS] question [SEP] window [SEP], windows `stride` tokens apart, a quarter of the longest sequence unless said.
 
     The head chooses among the window's tokens and [CLS], which stands for "not here". In training, windows without
     the answer point there.
     """
     made = EncodedSpans(tokenizer.vocabulary.pad, places=[], types=[] if with_types else None)
     assert made.places is not None
+    stride = max(1, longest // 4) if stride is None else stride
     all_offsets: list[list[tuple[int, int]]] = []
     answerable = 0
     for owner, item in enumerate(questions):
-        asked = tokenizer.ids(item.question)[: longest // 2 - 2]
+        whole = tokenizer.ids(item.question)
+        asked = whole[: longest // 2 - 2]
+        if len(asked) < len(whole):
+            made.shortened[owner] = 1
         text = tokenizer.align(item.context, add_special_tokens=False)
         ids, offsets = text.ids, text.offsets
         room = longest - len(asked) - 3
         first, last = _answer_tokens(item, offsets)
         found = False
         starts = list(range(0, max(len(ids) - room, 0) + stride, stride)) if len(ids) > room else [0]
-        made.cut += len(starts) > 1
+        if len(starts) > 1:
+            made.long.add(owner)
         for begin in starts:
             window = ids[begin : begin + room]
             if not window:

@@ -55,22 +55,23 @@ def labels_of_words(model: TaskModel, encoded: Encoded, sentences: int, team: Wo
 
 
 class Answer(NamedTuple):
-    """A stretch of the context, and how the model rates it beside "not here"."""
+    """A stretch of the context, and how the model rates it beside "not here"; None if the context has no tokens."""
 
     text: str
-    start: int
-    score: float
+    start: int | None
+    score: float | None
 
 
 def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], team: Workers) -> list[Answer]:
     """The best span for each question, over all windows of its context."""
-    best = [Answer("", 0, -np.inf) for _ in questions]
+    best = [Answer("", None, None) for _ in questions]
     encoded = windows.encoded
     for row, (owner, scores) in enumerate(zip(encoded.owners, row_scores(model, encoded, team), strict=True)):
         offsets = windows.offsets[row]
         none = float(scores[0, 0] + scores[1, 0])             # [CLS] as start and end
         start, end, value = _best_span(scores[:, : len(offsets)], offsets)
-        if value - none > best[owner].score:
+        before = best[owner].score
+        if np.isfinite(value) and (before is None or value - none > before):
             a, b = offsets[start][0], offsets[end][1]
             best[owner] = Answer(questions[owner].context[a:b], a, value - none)
     return best

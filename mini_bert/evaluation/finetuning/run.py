@@ -28,6 +28,17 @@ class TaskResult:
     curve: dict[float, float] = field(default_factory=dict)       # share of the training data -> the first figure
     notes: dict[str, Any] = field(default_factory=dict)
     steps: list[int] = field(default_factory=list)
+    dev_figures: dict[str, list[float]] = field(default_factory=dict)     # where there is a test set
+
+    @property
+    def measured_on(self) -> str:
+        """The set of the figures: test, or dev, by which training stopped too."""
+        return "test" if self.dev_figures else "dev"
+
+    @property
+    def measured(self) -> int:
+        """The number of examples that the figures are of."""
+        return int(self.notes[self.measured_on])
 
     @property
     def main(self) -> str:
@@ -39,8 +50,8 @@ class TaskResult:
     def to_dict(self) -> dict[str, Any]:
         return {"figures": self.figures, "from_random": self.from_random, "baselines": self.baselines,
                 "curve": {str(share): value for share, value in self.curve.items()}, "notes": self.notes,
-                "steps": self.steps, "mean": {name: over_seeds(values)._asdict()
-                                              for name, values in self.figures.items()}}
+                "steps": self.steps, "measured_on": self.measured_on, "dev_figures": self.dev_figures,
+                "mean": {name: over_seeds(values)._asdict() for name, values in self.figures.items()}}
 
 
 def usual_learning_rate(model: MiniBERT) -> float:
@@ -48,19 +59,24 @@ def usual_learning_rate(model: MiniBERT) -> float:
     return 7e-4 if model.get_parameter_count() < _SMALL else 5e-5
 
 
-def run_task(task: Task, model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
+def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
              random_init: bool = True, shares: Sequence[float] = (),
              announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
-    """Fine-tune `model` for the task; the result, and the model of the best seed."""
+    """Fine-tune `model` for the task; the result, and the model of the seed that is best on the development set."""
     figures: dict[str, list[float]] = {}
+    on_dev: dict[str, list[float]] = {}
     best: TaskModel | None = None
+    highest = float("-inf")
     steps = []
     for seed in seeds:
         tuned, outcome, found = _once(task, model, replace(config, seed=seed), task.train, announce(f"seed {seed}"))
         steps.append(outcome.steps)
-        if best is None or next(iter(found.values())) > max(next(iter(figures.values()))):
-            best = tuned
+        if best is None or outcome.best > highest:
+            best, highest = tuned, outcome.best
         _collect(figures, found)
+        if task.has_test:
+            with workers(config.threads) as team:
+                _collect(on_dev, task.dev_figures(tuned, team))
     assert best is not None
     others: dict[str, list[float]] = {}
     if random_init:
@@ -74,17 +90,17 @@ def run_task(task: Task, model: MiniBERT, config: FinetuneConfig, *, seeds: Sequ
         _, _, found = _once(task, model, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
                             announce(f"{share:.0%} of the data"))
         curve[share] = next(iter(found.values()))
-    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps), best
+    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev), best
 
 
-def _once(task: Task, model: MiniBERT, config: FinetuneConfig, train: Encoded,
+def _once(task: Task[Any], model: MiniBERT, config: FinetuneConfig, train: Encoded,
           progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
     tuned = TaskModel(with_dropout(model, config.dropout), task.head, task.outputs, dropout=config.dropout,
                       seed=config.seed)
 
     def score(network: TaskModel) -> float:
         with workers(config.threads) as team:
-            return next(iter(task.figures(network, team).values()))
+            return next(iter(task.dev_figures(network, team).values()))
 
     outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress)
     with workers(config.threads) as team:

@@ -29,16 +29,18 @@ class Saved(NamedTuple):
     tokenizer: WordPieceTokenizer
     task: str
     labels: list[str]
+    pairs: bool = False       # whether it takes two texts
 
 
 def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: WordPieceTokenizer, task: str,
-              labels: list[str], about: dict[str, Any]) -> None:
+              labels: list[str], about: dict[str, Any], *, pairs: bool = False) -> None:
     """Write all of it; task.json, without which it is no task's directory, comes last."""
     folder = Path(directory)
     model.encoder().save(folder)
     tokenizer.save(folder)
     head = {spec.name: model.params[spec.name] for spec in model.task.layout()}
-    description = {"task": task, "head": model.head_name, "outputs": model.task.outputs, "labels": labels, **about}
+    description = {"task": task, "head": model.head_name, "outputs": model.task.outputs, "labels": labels,
+                   "pairs": pairs, **about}
     write_files(folder, {HEAD: safetensors_chunks(head),
                          DESCRIPTION: (json.dumps(description, indent=2, ensure_ascii=False) + "\n").encode()})
 
@@ -68,4 +70,5 @@ def load_task(directory: str | PathLike[str]) -> Saved:
             raise CheckpointError(f"{folder / HEAD} does not fit {DESCRIPTION}: {spec.name} is missing, damaged or of "
                                   "another shape.")
         model.params[spec.name][...] = tensors[spec.name]
-    return Saved(model, WordPieceTokenizer.load(folder), str(task), [str(label) for label in labels])
+    pairs = bool(description.get("pairs", task == "pair"))        # older files have it in the task's name alone
+    return Saved(model, WordPieceTokenizer.load(folder), str(task), [str(label) for label in labels], pairs)

@@ -5,10 +5,11 @@ documents. Labels are O, B-TYPE and I-TYPE; an I- that continues nothing begins 
 conventions, and is given as B-.
 """
 
-from collections.abc import Sequence
 from os import PathLike
 
 from ...errors import DataError
+from ..entities import as_bio, is_bio
+from ..entities import entity_f1 as entity_f1  # the probes import it from here
 from .conllu import Sentence
 from .lines import numbered_lines, wrong
 
@@ -41,7 +42,7 @@ def read_conll(path: str | PathLike[str]) -> list[Sentence]:
         word, label = parts[0].strip(), parts[-1].strip()
         if not word:
             raise wrong(path, number, "the word is empty")
-        if label != "O" and not (label[:2] in ("B-", "I-") and len(label) > 2):
+        if not is_bio(label):
             raise wrong(path, number, f"the label {label!r} is none of O, B-TYPE and I-TYPE")
         words.append(word)
         labels.append(label)
@@ -49,35 +50,3 @@ def read_conll(path: str | PathLike[str]) -> list[Sentence]:
     if not sentences:
         raise DataError(f"{path} has no sentence.")
     return sentences
-
-
-def as_bio(labels: Sequence[str]) -> tuple[str, ...]:
-    """The labels with B- at the beginning of each entity."""
-    found, before = [], "O"
-    for label in labels:
-        begins = label.startswith("I-") and before[2:] != label[2:]
-        found.append(f"B-{label[2:]}" if begins else label)
-        before = label
-    return tuple(found)
-
-
-def entity_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
-    """(first, behind the last, type) of each entity, in order; an I- that continues nothing begins one."""
-    spans: list[tuple[int, int, str]] = []
-    start, kind = 0, ""
-    for i, label in enumerate([*as_bio(labels), "O"]):
-        if kind and not label.startswith("I-"):
-            spans.append((start, i, kind))
-            kind = ""
-        if label.startswith("B-"):
-            start, kind = i, label[2:]
-    return spans
-
-
-def entity_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
-    """F1 of entities over sentences of BIO labels: one counts if its words and its type are exactly right."""
-    right = found = there = 0
-    for g, p in zip(gold, predicted, strict=True):
-        true, guessed = set(entity_spans(g)), set(entity_spans(p))
-        right, found, there = right + len(true & guessed), found + len(guessed), there + len(true)
-    return 2 * right / (found + there) if found + there else 0.0

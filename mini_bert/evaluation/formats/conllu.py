@@ -8,6 +8,7 @@ outermost, and of those that cross the first, is taken, and each part of one in 
 import re
 from collections.abc import Iterator
 from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import DataError
@@ -43,6 +44,29 @@ def read_conllu(path: str | PathLike[str]) -> list[Sentence]:
     if not sentences:
         raise DataError(f"{path} has no sentence.")
     return sentences
+
+
+def has_entities(path: str | PathLike[str], *, without_header: bool = False) -> bool:
+    """Has a CoNLL-U file Entity= and the header that names its fields; or, `without_header`, the one and not the other?
+    """
+    if Path(path).suffix != ".conllu" or not Path(path).is_file():
+        return False
+    marked = header = False
+    with Path(path).open("rb") as file:
+        for line in file:
+            if line.startswith(b"#"):
+                header = header or line[1:].strip().startswith(b"global.Entity")
+            else:
+                marked = marked or b"Entity=" in line
+            if marked and header:
+                break
+    return marked and header != without_header
+
+
+def missing_header(path: str | PathLike[str]) -> str:
+    """The sentence about a file that has entities and not their header."""
+    return (f"{path} has Entity= but no line '# global.Entity = GRP-etype-...' that names its fields, so its entities "
+            "cannot be read.")
 
 
 def _sentences(path: str | PathLike[str]) -> Iterator[Sentence]:

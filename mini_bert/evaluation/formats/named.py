@@ -1,9 +1,11 @@
 """Names that are not files, such as hub:NAME: who knows of them registers who reads them, loaded when it is used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from ...errors import InputError
 
 if TYPE_CHECKING:             # else importing the package would load the readers of all formats
     from .conllu import Sentence
@@ -39,3 +41,12 @@ def reader_of(place: Place) -> TaskReader | None:
     name = str(place)
     make = next((make for prefix, make in _readers.items() if name.startswith(prefix)), None)
     return None if make is None or Path(name).exists() else make()
+
+
+def require_files(places: Iterable[Place], wanted: str) -> None:
+    """Refuse a registered name where files alone are read; `wanted` says which, such as "pos needs CoNLL-U"."""
+    for place in places:
+        if reader_of(place) is not None:
+            prefix = str(place).partition(":")[0]
+            raise InputError(f"{place} cannot be read here: {prefix}: names serve texts with labels, named entities "
+                             f"and questions, and {wanted}; name a file.")

@@ -1,5 +1,6 @@
 """Examples of a task from where they are: a file in its format, or a registered name."""
 
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 
 from .conll import read_conll
@@ -27,3 +28,12 @@ def asked_questions(place: Place) -> tuple[list[Question], int]:
     """SQuAD's JSON, or a registered name; and how many were left out as their answer is not in the text."""
     reader = reader_of(place)
     return read_questions(place) if reader is None else reader.questions(str(place))
+
+
+def also_in(train: Iterable[Hashable], measured: Iterable[Hashable]) -> int:
+    """How many of the examples to measure on are among those to train on, their labels apart.
+
+    Examples are given by what the model reads of them, such as the words of a sentence.
+    """
+    known = set(train)
+    return sum(example in known for example in measured)

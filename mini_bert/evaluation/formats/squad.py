@@ -19,7 +19,10 @@ class Question(NamedTuple):
 
 
 def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
-    """All questions of a file, and how many were left out because their answer does not stand in the context."""
+    """All questions of a file, and how many were left out because no answer of theirs stands in the context.
+
+    Those of SQuAD 2 that say so themselves, by is_impossible, are among the latter.
+    """
     try:
         content = json.loads(Path(path).read_bytes())
     except OSError as error:
@@ -27,24 +30,57 @@ def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON: {error}.") from None
     if isinstance(content, dict) and isinstance(content.get("data"), list):
-        found = [question for article in content["data"] for question in _article(article, path)]
+        articles = [_article(article, f"data[{i}]", path) for i, article in enumerate(content["data"])]
+        found = [question for questions, _ in articles for question in questions]
+        impossible = sum(count for _, count in articles)
     elif isinstance(content, list):
-        found = [_plain(item, number, path) for number, item in enumerate(content)]
+        found, impossible = [_plain(item, number, path) for number, item in enumerate(content)], 0
     else:
         raise DataError(f"{path} is neither SQuAD's JSON, an object with 'data', nor a list of questions.")
     usable = [question for question in found if question.start >= 0]
     if not usable:
         raise DataError(f"{path} has no question whose answer stands in its context.")
-    return usable, len(found) - len(usable)
+    return usable, len(found) - len(usable) + impossible
 
 
-def _article(article: Any, path: str | PathLike[str]) -> list[Question]:
-    try:
-        return [question_of(str(qa["id"]), qa["question"], paragraph["context"],
-                          [(answer["text"], answer["answer_start"]) for answer in qa["answers"]])
-                for paragraph in article["paragraphs"] for qa in paragraph["qas"] if not qa.get("is_impossible")]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is not SQuAD's JSON: {type(error).__name__} {error}.") from None
+def _article(article: Any, place: str, path: str | PathLike[str]) -> tuple[list[Question], int]:
+    """The questions of an article, and how many of it are said to have no answer."""
+    found, impossible = [], 0
+    for j, paragraph in enumerate(_list(article, "paragraphs", place, path)):
+        where = f"{place}.paragraphs[{j}]"
+        questions = _list(paragraph, "qas", where, path)
+        context = _text(paragraph, "context", where, path)
+        for k, qa in enumerate(questions):
+            here = f"{where}.qas[{k}]"
+            asked = _text(qa, "question", here, path)
+            if qa.get("is_impossible"):
+                impossible += 1
+                continue
+            answers = [(_text(answer, "text", f"{here}.answers[{n}]", path),
+                        _start(answer, f"{here}.answers[{n}]", path))
+                       for n, answer in enumerate(_list(qa, "answers", here, path))]
+            found.append(question_of(str(qa.get("id", here)), asked, context, answers))
+    return found, impossible
+
+
+def _list(item: Any, key: str, place: str, path: str | PathLike[str]) -> list[Any]:
+    if not isinstance(item, dict) or not isinstance(item.get(key), list):
+        raise DataError(f"{path} is not SQuAD's JSON: {place} is not an object with the list {key!r}.")
+    found: list[Any] = item[key]
+    return found
+
+
+def _text(item: Any, key: str, place: str, path: str | PathLike[str]) -> str:
+    if not isinstance(item, dict) or not isinstance(item.get(key), str):
+        raise DataError(f"{path} is not SQuAD's JSON: {place} is not an object with the text {key!r}.")
+    return str(item[key])
+
+
+def _start(answer: dict[str, Any], place: str, path: str | PathLike[str]) -> int:
+    start = answer.get("answer_start")
+    if type(start) is not int:
+        raise DataError(f"{path} is not SQuAD's JSON: {place} has no whole number 'answer_start'.")
+    return start
 
 
 def _plain(item: Any, number: int, path: str | PathLike[str]) -> Question:
@@ -65,7 +101,7 @@ def question_of(name: str, question: str, context: str, answers: list[tuple[str,
     """A question with its answers, each with where it is said to begin; if it does not stand there it is looked for."""
     texts = tuple(dict.fromkeys(text for text, _ in answers))
     text, start = answers[0] if answers else ("", -1)
-    if not text or context[max(start, 0) : max(start, 0) + len(text)] != text:
+    if not text or start < 0 or context[start : start + len(text)] != text:
         start = context.find(text) if text else -1
         if start < 0 and text:
             start = context.lower().find(text.lower())

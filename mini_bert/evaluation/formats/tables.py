@@ -1,5 +1,10 @@
-"""Texts with labels in GLUE's form: tab-separated, the columns named in the first line."""
+"""Texts with labels in GLUE's form: tab-separated, the columns named in the first line.
 
+Blank lines are passed over. Labels are classes: numbers on a scale, such as those of STS-B, are refused.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
 from os import PathLike
 from typing import NamedTuple
 
@@ -8,7 +13,7 @@ from .lines import numbered_lines, wrong
 
 # the columns of the text, or of a pair of texts, in the sets that people use
 TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
-          ("sentence",), ("text",))
+         ("#1 string", "#2 string"), ("sentence",), ("text",))
 LABELS = ("label", "gold_label", "is_duplicate", "quality", "score")
 
 
@@ -35,7 +40,7 @@ def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labe
     places = [columns.index(name) for name in texts]
     records = []
     for number, line in lines:
-        if not line.strip():
+        if not line.strip(" "):           # a line of tabs alone is one of empty fields
             continue
         fields = line.split("\t")
         if len(fields) != len(columns):
@@ -46,7 +51,23 @@ def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labe
         first_text, *others = (fields[place].strip() for place in places)
         if not first_text:
             raise wrong(path, number, "its text is empty")
+        if others and not others[0]:
+            raise wrong(path, number, "its second text is empty")
         records.append(Labelled(first_text, others[0] if others else None, given))
     if not records:
         raise DataError(f"{path} has no examples.")
+    if labelled:
+        require_classes(records, str(path))
     return records
+
+
+def require_classes(records: Sequence[Labelled], source: str) -> None:
+    """Refuse labels that are numbers with fractions: each of them would be a class of its own."""
+    try:
+        numbers = {record.label: float(record.label) for record in records}
+    except ValueError:
+        return
+    between = next((label for label, value in numbers.items() if not isfinite(value) or value != int(value)), None)
+    if between is not None:
+        raise DataError(f"{source} has the label {between}, a number on a scale; fine-tuning takes classes, such as 0 "
+                        "and 1.")

@@ -7,10 +7,9 @@ from ...errors import DataError
 from ..classifier import Recipe
 from ..formats.conllu import Sentence
 from ..probes import ProbeOptions, probe_labels
-from ..statistics import share
 from ..structural_probe import StructuralRecipe, probe_dependencies
 from ..suite_context import Context
-from ..suite_rows import Figure, Measured, Row, interval
+from ..suite_rows import Figure, Measured, Row, how_sure, sure
 from ..task_folder import Splits
 from ..trees import PUNCTUATION
 
@@ -49,12 +48,12 @@ def _labels(context: Context, task: str, files: Splits | None) -> Measured:
                                     "word-type memory": verdict["memory"]}
     if figure == "accuracy":
         baselines["control task"] = best["control"]["mean"]
-        value = _sure(best["accuracy"], words, sizes.probe_seeds)
+        value = sure(best["accuracy"], words)
     else:
-        value = _sure(best["f1"], _share_of_entities(sets["test"], words), sizes.probe_seeds)
+        value = sure(best["f1"], _share_of_entities(sets["test"], words))
     name = "accuracy" if figure == "accuracy" else "F1 of entities"
     rows = [Row(f"{name}, {verdict['layer']}", value, baselines, verdict["random"], sample=_size(found, files))]
-    return Measured(rows, found, [*found["notes"], _how_sure(sizes.probe_seeds)])
+    return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
 
 
 def trees(context: Context) -> Measured:
@@ -74,20 +73,9 @@ def trees(context: Context) -> Measured:
     test = found["sets"]["test"]
     edges = round(test["words"] * (1 - tags.count(PUNCTUATION) / max(len(tags), 1))) - test["sentences"]
     rows = [Row(f"edges right (UUAS), {verdict['layer']}",
-                _sure(best["model"]["uuas"], max(edges, 1), sizes.probe_seeds), baselines, verdict["random"],
+                sure(best["model"]["uuas"], max(edges, 1)), baselines, verdict["random"],
                 sample=_size(found, files))]
-    return Measured(rows, found, [*found["notes"], _how_sure(sizes.probe_seeds)])
-
-
-def _sure(figure: dict[str, Any], trials: int, seeds: int) -> Figure:
-    """The interval over seeds, or that of a share if there is one seed alone."""
-    mean = interval(figure).mean
-    return interval(figure) if seeds > 1 else share(mean * trials, trials)
-
-
-def _how_sure(seeds: int) -> str:
-    return f"Intervals are over {seeds} seeds." if seeds > 1 else \
-        "One seed: the interval is that of a share, as if the items of the test set were independent."
+    return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
 
 
 def _share_of_entities(sentences: Sequence[Sentence], words: int) -> int:

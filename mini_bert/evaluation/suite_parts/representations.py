@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..composition import measure_compositional_understanding
-from ..stability import StabilityReport, measure_representation_stability
+from ..stability import StabilityReport, kept, measure_representation_stability
 from ..statistics import Interval
 from ..suite_context import Context
 from ..suite_rows import NUMBER, Measured, Row
@@ -74,9 +74,10 @@ def stability(context: Context) -> Measured:
 def _kept(report: StabilityReport, name: str) -> Interval:
     layer = list(report.baseline)[-1]
     base, cosine = report.baseline[layer].sentences, report.perturbations[name].layers[layer].sentence
-    if 1 - base < 1e-6:                                  # all sentences are alike, and so nothing can move
+    mean, low, high = (kept(value, base) for value in (cosine.mean, cosine.low, cosine.high))
+    if mean is None or low is None or high is None:
         return Interval(0.0, 0.0, 0.0, 1)
-    return cosine._replace(**{key: (getattr(cosine, key) - base) / (1 - base) for key in ("mean", "low", "high")})
+    return Interval(mean, low, high, cosine.values)
 
 
 def composition(context: Context) -> Measured:

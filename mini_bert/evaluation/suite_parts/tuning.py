@@ -1,6 +1,6 @@
 """Fine-tuning beside its baselines, and what it makes a model forget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...core.model import MiniBERT
@@ -15,12 +15,14 @@ from ..formats.reading import asked_questions
 from ..formats.squad import Question
 from ..statistics import Interval, over_seeds, share
 from ..suite_context import Context
-from ..suite_rows import Figure, Measured, Row
+from ..suite_rows import Measured, Row, how_sure, sure
 from ..task_folder import TextPair, question_files
 from .predictions import accuracy, predicted, sample
 
 _DEV_SHARE = 5                # of the contexts of a single file of questions, one in so many is measured on
 _NAMES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers"}
+ONE_SET = "There is no labelled test set: the development set serves to stop and to measure by, which flatters."
+_MEASURED = "set that is measured on"
 _FEW = 2048                   # sequences on which masked accuracy is measured again, at the most
 
 
@@ -30,20 +32,20 @@ def texts(context: Context) -> Measured:
     for pair in context.tasks.texts:
         task = _texts(context, pair)
         found = _run(context, task, pair.name)[0]
-        rows.append(_row(found, pair.name, found.notes["dev"]))
+        rows.append(_row(found, pair.name, found.measured))
         details[pair.name] = found.to_dict()
         notes += [f"{pair.name}: {note}" for note in _notes(found)]
-    return Measured(rows, details, [*notes, _how_sure(context)])
+    return Measured(rows, details, [*notes, how_sure(context.sizes.runs, _MEASURED)])
 
 
 def entities(context: Context) -> Measured:
     task, name = _entities(context)
     found = _run(context, task, name)[0]
     assert context.tasks.entities is not None
-    dev = context.sentences(context.tasks.entities.dev or context.tasks.entities.test)
-    begun = sum(label.startswith("B-") for sentence in dev for label in sentence.entities or ())
-    rows = [_row(found, name, max(1, round(begun * found.notes["dev"] / len(dev))))]
-    return Measured(rows, {name: found.to_dict()}, [*_notes(found), _how_sure(context)])
+    measured = context.sentences(context.tasks.entities.test)
+    begun = sum(label.startswith("B-") for sentence in measured for label in sentence.entities or ())
+    rows = [_row(found, name, max(1, round(begun * found.measured / len(measured))))]
+    return Measured(rows, {name: found.to_dict()}, [*_notes(found), how_sure(context.sizes.runs, _MEASURED)])
 
 
 def questions(context: Context) -> Measured:
@@ -51,8 +53,8 @@ def questions(context: Context) -> Measured:
     task = Questions(train, dev, context.tokenizer, context.model.config, max_samples=context.sizes.questions,
                      seed=context.seed)
     found = _run(context, task, name)[0]
-    return Measured([_row(found, name, found.notes["dev"])], {name: found.to_dict()},
-                    [*notes, *_notes(found), _how_sure(context)])
+    return Measured([_row(found, name, found.measured)], {name: found.to_dict()},
+                    [*notes, *_notes(found), how_sure(context.sizes.runs, _MEASURED)])
 
 
 def _texts(context: Context, pair: TextPair) -> Classification:
@@ -65,7 +67,8 @@ def _entities(context: Context) -> tuple[Entities, str]:
     assert files is not None
     most = context.sizes.examples
     return Entities(context.sentences(files.train), context.sentences(files.dev or files.test), context.tokenizer,
-                    context.model.config, max_samples=most and max(1, most // 2), seed=context.seed), files.name
+                    context.model.config, max_samples=most and max(1, most // 2), seed=context.seed,
+                    test=None if files.dev is None else context.sentences(files.test)), files.name
 
 
 def _questions(paths: list[Any]) -> tuple[list[Question], list[Question], list[str], str]:
@@ -102,7 +105,7 @@ def _config(context: Context) -> FinetuneConfig:
                           recompute=rate < 1e-4)          # a large model's activations would need too much memory
 
 
-def _run(context: Context, task: Task, name: str, *, alone: bool = False,
+def _run(context: Context, task: Task[Any], name: str, *, alone: bool = False,
          model: MiniBERT | None = None) -> tuple[TaskResult, TaskModel]:
     def announce(what: str) -> Callable[[Progress], None]:
         return lambda progress: context.report(f"{name}, {what}", progress.step, progress.total)
@@ -114,23 +117,16 @@ def _run(context: Context, task: Task, name: str, *, alone: bool = False,
 
 def _row(found: TaskResult, name: str, trials: int) -> Row:
     random = found.from_random.get(found.main)
-    return Row(f"{_NAMES[found.main]}, {name}", _sure(found.figures[found.main], trials), found.baselines,
-               None if random is None else _sure(random, trials),
-               sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to test")
-
-
-def _sure(values: Sequence[float], trials: int) -> Figure:
-    return over_seeds(values) if len(values) > 1 else share(values[0] * trials, trials)
-
-
-def _how_sure(context: Context) -> str:
-    return f"Intervals are over {context.sizes.runs} seeds." if context.sizes.runs > 1 else \
-        "One seed: the interval is that of a share of the development set, as if its items were independent."
+    return Row(f"{_NAMES[found.main]}, {name}", sure(found.interval(), trials), found.baselines,
+               None if random is None else sure(over_seeds(random), trials),
+               sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
+                      + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))
 
 
 def _notes(found: TaskResult) -> list[str]:
-    return [f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
-            for name, value in found.notes.items() if value and name not in ("train", "dev")]
+    counted = [f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
+               for name, value in found.notes.items() if value and name not in ("train", "dev", "test")]
+    return counted if found.measured_on == "test" else [*counted, ONE_SET]
 
 
 # -------------------------------------------------------------------- forgetting
@@ -175,7 +171,7 @@ def forgetting(context: Context) -> Measured:
 
     old = measure_catastrophic_forgetting(learned.encoder(), {"accuracy": knows}, [
         lambda model: _run(context, second, name, alone=True, model=model)[1].encoder()])
-    count = first.notes["dev"]
+    count = first.notes["test" if first.has_test else "dev"]
     rows.append(Row(f"{pair.name} accuracy after {name}", share(old.after["accuracy"] * count, count),
                     {"before": share(old.before["accuracy"] * count, count), "majority": first.majority()},
                     sample=f"{count:,} texts"))

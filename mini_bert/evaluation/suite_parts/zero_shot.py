@@ -1,7 +1,8 @@
 """What a model knows without being trained for it: grammar, agreement, facts, words."""
 
-from ..agreement import agreement, read_agreement
+from ..agreement import agreement
 from ..facts import probe_factual_knowledge
+from ..formats.agreement import read_agreement
 from ..formats.minimal_pairs import read_minimal_pairs
 from ..minimal_pairs import CHANCE, minimal_pairs
 from ..similarity import STATIC, probe_semantic_knowledge
@@ -20,6 +21,7 @@ def grammar(context: Context) -> Measured:
               {"chance": CHANCE, "unigram": average["unigram"], "bigram": average["bigram"]},
               sample=f"{found.pairs:,} pairs")
     return Measured([row], found.to_dict(), [f"Unigram and bigram score by counts of {context.counted}.", *_counted(
+        (found.left_out, "pairs were left out: a sentence has no pieces of the vocabulary"),
         (found.ties, "pairs are ties, and count one half"),
         (found.windowed, "sentences are longer than the model takes: each mask saw what fits"),
         (found.unknown, "sentences have words that the tokenizer does not know"))])
@@ -54,6 +56,7 @@ def facts(context: Context) -> Measured:
         "Means over relations. The most frequent answer is known from the same facts. Knowledge would not give the "
         "same answer to a negated prompt.", *_counted(
             (found.left_out, "facts were left out: their objects are not one piece of the vocabulary"),
+            (sum(relation.in_prompt for relation in found.relations), "answers stand in their prompts, to be copied"),
             (found.windowed, "prompts are longer than the model takes"))])
 
 
@@ -73,7 +76,7 @@ def words(context: Context) -> Measured:
         if analogy.section is None and analogy.layer in (STATIC, last):
             rows.append(Row(f"analogies, {analogy.data}, {_vectors(analogy.layer)}", analogy.accuracy,
                             {"nearest word": analogy.nearest}, analogy.untrained,
-                            sample=f"{analogy.questions:,} questions"))
+                            sample=f"{analogy.questions:,} questions, {analogy.candidates:,} words to choose from"))
     alone = "Contextual vectors are of each word as a sentence of its own." if text is None else \
         f"Contextual vectors are means over {found.sentences:,} contexts in the text."
     return Measured(rows, found.to_dict(), [alone, *_counted(

@@ -3,7 +3,8 @@
 import pytest
 
 from mini_bert.errors import DataError
-from mini_bert.evaluation.formats.conll import as_bio, entity_spans, read_conll
+from mini_bert.evaluation.entities import as_bio, entity_f1, entity_spans, is_bio
+from mini_bert.evaluation.formats.conll import read_conll
 from mini_bert.evaluation.formats.conllu import Sentence
 
 
@@ -35,3 +36,8 @@ def test_spans_of_both_conventions():
     assert as_bio(labels) == ("B-A", "I-A", "B-A", "O", "B-B", "B-A")
     assert entity_spans(labels) == [(0, 2, "A"), (2, 3, "A"), (4, 5, "B"), (5, 6, "A")]
     assert entity_spans(["O"]) == entity_spans([]) == []
+
+
+def test_labels_and_the_f1_of_what_they_mark():
+    assert [label for label in ("O", "B-A", "I-A", "B-", "A", "o", "") if is_bio(label)] == ["O", "B-A", "I-A"]
+    assert entity_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "O", "O", "B-B"]]) == 0.5

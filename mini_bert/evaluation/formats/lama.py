@@ -1,0 +1,56 @@
+"""Facts in LAMA's JSON lines, a relation a file: prompts with one [MASK], their negations, and the answer.
+
+    {"sub_label": ..., "obj_label": ..., "masked_sentences": [...], "masked_negations": [...]}
+
+Other fields are allowed and not read.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import DataError
+from ...text.vocabulary import SPECIAL_TOKENS
+from .lines import json_lines, text_field, wrong
+
+_MASK = SPECIAL_TOKENS[4]
+
+
+class Fact(NamedTuple):
+    """A prompt with one [MASK], its negation if there is one, and the object that belongs there."""
+
+    relation: str
+    subject: str
+    object: str
+    prompt: str
+    negation: str | None
+
+
+def read_facts(path: str | PathLike[str]) -> list[Fact]:
+    """The facts of a JSONL file of LAMA's; its name is the relation's. Each of several prompts is a fact of its own."""
+    facts = []
+    for line, content in json_lines(path):
+        subject, answer = (text_field(content, key, path, line) for key in ("sub_label", "obj_label"))
+        if not answer.strip():
+            raise wrong(path, line, "the field 'obj_label' is empty")
+        prompts = _prompts(content, "masked_sentences", path, line)
+        negations: Sequence[str | None] = [None] * len(prompts)
+        if content.get("masked_negations"):
+            negations = _prompts(content, "masked_negations", path, line)
+        if len(negations) != len(prompts):
+            raise wrong(path, line, f"it has {len(prompts)} prompts and {len(negations)} negations")
+        facts += [Fact(Path(path).stem, subject, answer, *both) for both in zip(prompts, negations, strict=True)]
+    if not facts:
+        raise DataError(f"{path} has no facts.")
+    return facts
+
+
+def _prompts(content: dict[str, Any], key: str, path: str | PathLike[str], line: int) -> list[str]:
+    value = content.get(key)
+    if not isinstance(value, list) or not value or not all(isinstance(prompt, str) for prompt in value):
+        raise wrong(path, line, f"the field {key!r} is missing or is not a list of texts")
+    for prompt in value:
+        if prompt.count(_MASK) != 1:
+            raise wrong(path, line, f"a text of {key!r} has {prompt.count(_MASK)} times {_MASK}, not once")
+    return value

@@ -1,0 +1,156 @@
+"""mini-bert finetune and predict: their options, what is checked first, and what is said of long lines."""
+
+import json
+
+import pytest
+from task_files import CONFIG, run
+from typer.testing import CliRunner
+
+from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
+from mini_bert.cli.app import app
+from mini_bert.core.task_model import TaskModel
+from mini_bert.evaluation.finetuning.answers import placed_words
+from mini_bert.evaluation.finetuning.storage import load_task, save_task
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
+
+
+def command(data, ending=".tsv", **options):
+    given = {"model": data / "model", "train": data / f"train{ending}", "dev": data / f"dev{ending}", "epochs": 1,
+             "max-samples": 20, **options}
+    return ["finetune", "--no-random-init",
+            *(str(part) for name, value in given.items() for part in (f"--{name}", value))]
+
+
+def refused(*arguments) -> str:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code != 0
+    return " ".join(str(done.exception or "").split()) + " " + " ".join(done.output.split())
+
+
+def test_a_test_set_is_measured_on(data):
+    found = run(*command(data, test=data / "train.tsv"))
+    assert found["measured_on"] == "test"
+    assert (found["notes"]["test"], found["notes"]["of test, also in train"]) == (20, 20)
+    assert list(found["dev_figures"]) == list(found["figures"])
+    shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output        # remembered
+    assert "Measured on the test set" in shown
+    assert "of test, also in train: 20" in shown
+    assert "served to stop and to measure by" in CliRunner().invoke(app, command(data)).output
+    assert run(*command(data, test=data / "dev.tsv"))["notes"]["of test, also in train"] < 20
+
+
+def test_the_saved_model_is_always_that_of_the_figures(data, tmp_path):
+    out = tmp_path / "out"
+    first = run(*command(data, seed=0), "--out", out)
+    weights = load_task(out).model.params.flat.copy()
+    run(*command(data, seed=1), "--out", out)
+    assert (load_task(out).model.params.flat != weights).any()
+    again = run(*command(data, seed=0), "--out", out)                 # remembered, but the directory has another model
+    assert again["figures"] == first["figures"]
+    assert (load_task(out).model.params.flat == weights).all()
+
+
+def test_pairs_are_told_by_the_data_and_not_by_the_name_of_the_task(data, tmp_path):
+    run(*command(data, ".pairs.tsv", task="classification"), "--out", tmp_path / "pairs")
+    assert json.loads((tmp_path / "pairs/task.json").read_text())["pairs"] is True
+    (found,) = run("predict", "--model", tmp_path / "pairs", "good film\tthe plot")["answers"]
+    assert found["answer"] in ("both", "other")
+    assert "takes two texts separated by a tab" in refused("predict", "--model", tmp_path / "pairs", "good film")
+    assert "has single texts; the task pair needs two columns" in refused(*command(data, task="pair"))
+    mixed = refused(*command(data, task="classification"), "--test", data / "dev.pairs.tsv")
+    assert "dev.pairs.tsv has pairs of texts, and the training began with single texts" in mixed
+
+
+def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
+    def trained(*arguments, **options):
+        raise AssertionError("it was trained")
+
+    monkeypatch.setattr("mini_bert.cli.finetune.run_task", trained)
+    (tmp_path / "file").write_text("x")
+    assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
+    assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))
+    assert "There is no file or folder" in refused(*command(data, forgetting=tmp_path / "nowhere.txt"))
+    MiniBERT(ModelConfig(**{**CONFIG.to_dict(), "mlm_head": "none"})).save(tmp_path / "headless")
+    WordPieceTokenizer.load(data / "model").save(tmp_path / "headless")
+    assert "needs a model with an MLM head" in refused(*command(data, model=tmp_path / "headless",
+                                                                forgetting=tmp_path / "file"))
+    assert "it was trained" in refused(*command(data, out=tmp_path / "new/below"))        # what is right goes on
+
+
+def test_the_curve_and_what_is_forgotten(data, tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(["Anna lives in Paris. The film was good."] * 60))
+    arguments = [*command(data, forgetting=tmp_path / "text.txt"), "--curve", "--learning-rate", "0.01"]
+    found = run(*arguments)
+    assert list(found["curve"]) == ["0.01", "0.03", "0.1", "0.3"]
+    assert all(0 <= value <= 1 for value in found["curve"].values())
+    before, after = (found["forgetting"][when] for when in ("before", "after"))
+    assert before["loss"] != after["loss"]                            # the encoder has moved
+    shown = CliRunner().invoke(app, arguments).output
+    assert "share of the data" in shown
+    assert "filling masks" in shown
+    kept = run(*command(data, forgetting=tmp_path / "text.txt"), "--set",
+               "freeze=embeddings layer_0 final_ln_gamma final_ln_beta")["forgetting"]
+    assert kept["before"] == kept["after"]                            # the head alone was trained
+
+
+# -------------------------------------------------------------------- predict
+
+
+@pytest.fixture
+def saved(tmp_path, tokenizer):
+    """A model of a head, its answers set by the bias alone."""
+    def make(head, labels, bias=()):
+        model = TaskModel(MiniBERT(CONFIG), head, len(labels) or 2)
+        if bias:
+            model.params["task_W"][...] = 0
+            model.params["task_b"][...] = bias
+        save_task(tmp_path / head, model, tokenizer, "any", labels, {})
+        return tmp_path / head
+    return make
+
+
+def test_a_text_without_tokens_has_no_answer_and_the_output_is_json(saved):
+    output = CliRunner().invoke(app, ["predict", "--model", str(saved("span", [])), "who\t \u200b ", "who\tanna was",
+                                      "--json"]).stdout
+    assert "Infinity" not in output
+    empty, other = json.loads(output)["answers"]
+    assert (empty["answer"], empty["start"], empty["score"]) == ("", None, None)
+    assert other["answer"]
+    assert isinstance(other["score"], float)
+
+
+def test_entities_are_shown_as_the_text_has_them(saved):
+    folder = saved("tokens", ["O", "I-LOC"], (0.0, 1.0))
+    (found,) = run("predict", "--model", folder, "the U.S., l\u2019\u00c9t\u00e9")["answers"]
+    assert found["answer"] == "the U.S., l\u2019\u00c9t\u00e9 (LOC)"
+    assert found["entities"] == [{"text": "the U.S., l\u2019\u00c9t\u00e9", "kind": "LOC", "start": 0, "end": 15}]
+
+
+def test_words_and_their_places():
+    line = " The U.S.\u00a0\u200bAnna's \u4e2d\u6587"
+    found = list(placed_words(line))
+    assert [placed.word for placed in found] == ["The", "U", ".", "S", ".", "Anna", "'", "s", "\u4e2d", "\u6587"]
+    assert all(line[placed.start : placed.end] == placed.word for placed in found)
+
+
+def test_lines_that_are_too_long_are_said_to_be(saved):
+    long = "good film " * 10
+    folder = saved("sequence", ["a", "b"])
+    assert [answer["cut"] for answer in run("predict", "--model", folder, long, "good")["answers"]] == [True, False]
+    shown = CliRunner().invoke(app, ["predict", "--model", str(folder), long, "good"]).output
+    assert "1 of 2 lines were cut: what stands behind their first 16 tokens was not read." in shown
+    assert "were cut" not in CliRunner().invoke(app, ["predict", "--model", str(folder), "good"]).output
+    (words,) = run("predict", "--model", saved("tokens", ["O", "I-X"]), "film" + "s" * 20 + " good")["answers"]
+    assert (words["in_parts"], words["words_cut"]) == (True, 1)
+    asked = "who was " * 6 + "\t" + "the plot was bad . " * 4
+    (answer,) = run("predict", "--model", saved("span", []), asked)["answers"]
+    assert (answer["in_parts"], answer["question_cut"]) == (True, True)
+
+
+def test_a_directory_of_before_tells_pairs_by_its_task(saved):
+    folder = saved("sequence", ["a", "b"])
+    content = json.loads((folder / "task.json").read_text())
+    del content["pairs"]
+    (folder / "task.json").write_text(json.dumps(content | {"task": "pair"}))
+    assert load_task(folder).pairs
+    assert len(load_task(folder).tokenizer) == len(SPECIAL_TOKENS) + 16

@@ -1,0 +1,52 @@
+"""Questions about a text, in both forms."""
+
+import json
+
+import pytest
+
+from mini_bert.errors import DataError
+from mini_bert.evaluation.formats.squad import Question, question_of, read_questions
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    ("{", "not JSON"), ("3", "neither SQuAD's JSON"), ('[{"question": "a"}]', "item 0: it needs the fields"),
+    ('{"data": [{"paragraphs": [{"context": "", "qas": []}]}]}', "no question"), ('{"data": [1]}', "not SQuAD's JSON"),
+    ('[{"question": "a", "context": "b", "answer": "c"}]', "no question whose answer stands")])
+def test_a_malformed_file_of_questions_is_refused(tmp_path, content, words):
+    (tmp_path / "data.json").write_text(content)
+    with pytest.raises(DataError, match=words):
+        read_questions(tmp_path / "data.json")
+
+
+def test_squads_own_form_is_read(tmp_path):
+    content = {"data": [{"paragraphs": [{"context": "Anna lives in Paris.", "qas": [
+        {"id": "q", "question": "Where?", "answers": [{"text": "Paris", "answer_start": 14}]},
+        {"id": "r", "question": "Why?", "is_impossible": True, "answers": []}]}]}]}
+    (tmp_path / "data.json").write_text(json.dumps(content))
+    questions, lost = read_questions(tmp_path / "data.json")
+    assert questions == [Question("q", "Where?", "Anna lives in Paris.", ("Paris",), 14)]
+    assert lost == 1              # it says itself that it has no answer
+
+
+@pytest.mark.parametrize("start", [-1, -5, 0, 3, 99])
+def test_an_answer_at_the_beginning_of_its_text_is_found(start):
+    assert question_of("q", "Where?", "Paris is big", [("Paris", start)]).start == 0
+
+
+def test_a_plain_question_whose_text_begins_with_the_answer_is_kept(tmp_path):
+    item = {"id": "q", "question": "What is big?", "context": "Paris is big", "answer": "Paris"}
+    (tmp_path / "data.json").write_text(json.dumps([item]))
+    assert read_questions(tmp_path / "data.json") == ([Question("q", "What is big?", "Paris is big", ("Paris",), 0)], 0)
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"question": 3}, r"data\[0\]\.paragraphs\[1\]\.qas\[1\] is not an object with the text 'question'"),
+    ({"answers": None}, r"paragraphs\[1\]\.qas\[1\] is not an object with the list 'answers'"),
+    ({"answers": [{"text": 5, "answer_start": 0}]}, r"qas\[1\]\.answers\[0\] is not an object with the text 'text'"),
+    ({"answers": [{"text": "a", "answer_start": "0"}]}, r"qas\[1\]\.answers\[0\] has no whole number 'answer_start'")])
+def test_what_is_wrong_in_squads_form_is_named_by_its_place(tmp_path, change, words):
+    good = {"id": "q", "question": "Who?", "answers": [{"text": "a", "answer_start": 0}]}
+    paragraphs = [{"context": "a", "qas": [good]}, {"context": "a", "qas": [good, good | change]}]
+    (tmp_path / "data.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+    with pytest.raises(DataError, match=words):
+        read_questions(tmp_path / "data.json")

@@ -109,7 +109,7 @@ def test_config_of_a_file(tmp_path):
 def test_presets_are_listed():
     report = json.loads(runner.invoke(app, ["presets", "--json"]).stdout)
     assert {entry["name"] for entry in report["presets"]} == {
-        "mini", "small", "debug", "larger", "bert-tiny", "bert-base", "bert-large"}
+        "mini", "mini-deep", "small", "debug", "larger", "bert-tiny", "bert-base", "bert-large"}
     assert "4,498,880" in runner.invoke(app, ["presets"]).stdout
 
 

@@ -144,6 +144,8 @@ class _Sums:
         return {name: (found | {"same_word": same})[name] * real.astype(np.float64) for name in _PLACES}
 
     def heads(self) -> list[HeadStatistics]:
+        if not self.queries:
+            raise InputError("None of the words is known to the model, so its heads have nothing to look from.")
         found = []
         for layer in range(self.shape[0]):
             for head in range(self.shape[1]):

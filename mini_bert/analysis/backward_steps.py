@@ -24,6 +24,7 @@ from ..text.tokenizer import WordPieceTokenizer
 from .formulas import Formula
 from .forward_steps import ForwardPass, forward_pass, one_sequence
 from .kinds import KINDS, Notation, StepSpec, explained, reads
+from .named_steps import NamedSteps
 from .sequences import masked_sentence
 from .structure import has_head
 from .verification import DoubleLoss, Verification
@@ -61,32 +62,15 @@ class BackwardStep:
                 "rows": None if self.rows is None else self.rows.tolist()}
 
 
-class BackwardPass(Sequence[BackwardStep]):
+class BackwardPass(NamedSteps[BackwardStep]):
     """The gradients in the order in which they come; `passed["dQ_0"]` is one by its name."""
 
     def __init__(self, forward: ForwardPass, targets: dict[int, int], loss: float, probabilities: dict[int, float],
                  steps: list[BackwardStep], gradients: Parameters):
+        super().__init__(steps)
         self.forward, self.targets, self.loss = forward, targets, loss
         self.probabilities = probabilities                # of the target, by position
-        self.steps, self.gradients = steps, gradients
-        self._by_name = {step.name: step for step in steps}
-
-    def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, str):
-            return self.steps[key]
-        if key not in self._by_name:
-            raise InputError(f"There is no step {key!r}; the steps are {', '.join(self._by_name)}.")
-        return self._by_name[key]
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __iter__(self) -> Iterator[BackwardStep]:
-        return iter(self.steps)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._by_name)
+        self.gradients = gradients
 
     def to_dict(self) -> dict[str, Any]:
         return {"loss": self.loss, "targets": {str(k): v for k, v in self.targets.items()},

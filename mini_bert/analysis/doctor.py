@@ -10,7 +10,7 @@ from math import isfinite
 from os import PathLike
 from typing import Any
 
-from ..errors import CheckpointError, ConfigError, CorpusError, InputError, NumericalError
+from ..errors import MiniBertError
 from . import doctor_curve, doctor_data, doctor_model, doctor_steps  # noqa: F401  (they fill the table)
 from .levels import Comparison, Levels, compared_with_reference
 from .run_record import NotThere, RunRecord
@@ -63,7 +63,7 @@ def examine(run: str | PathLike[str], corpus: str | PathLike[str] | None = None)
             finding = disease.check(case)
         except NotThere as reason:
             left_out[disease.name] = str(reason)
-        except (CheckpointError, ConfigError, CorpusError, InputError, NumericalError) as error:
+        except MiniBertError as error:
             left_out[disease.name] = str(error)   # a damaged file, or a model that gives no numbers
         else:
             if finding is not None:

@@ -14,8 +14,9 @@ from .sensitivity import COLLAPSED
 from .symptoms import Case, Finding, Sure, disease
 from .views import padding_matters, sample, unmasked
 
-# Of a layer's units, at some thousand tokens. Sparse units count as silent: healthy runs at high rates come to 0.6.
-DEAD = 0.8
+# Of a layer's units, at some thousand tokens. Sparse units count as silent: a run at a high rate that learned well had
+# 0.73, so it takes nearly all of a layer to be a disease.
+DEAD = 0.95
 LEARNED_SPECIALS = 0.2        # probability; a model never asked for [CLS] gives it 1/V at first, then next to nothing
 SAME_LOSS = 1e-4              # relative: rounding, on another machine too, is a hundred times smaller
 _MOST_WORK = 2e12             # tokens times parameters of an evaluation that is worth repeating: about a minute

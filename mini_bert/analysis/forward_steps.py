@@ -4,7 +4,7 @@ The numbers are the model's own, bit for bit: they are what the pass itself show
 gives the sum behind one of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -22,6 +22,7 @@ from ..text.tokenizer import WordPieceTokenizer
 from .cells import CELLS, Cell, Operands
 from .formulas import Formula
 from .kinds import Notation, StepSpec
+from .named_steps import NamedSteps
 from .sequences import at_rest, read_sentence
 from .structure import has_head, steps_of
 
@@ -59,31 +60,14 @@ class Step:
                 "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()}}
 
 
-class ForwardPass(Sequence[Step]):
+class ForwardPass(NamedSteps[Step]):
     """The steps in order; `passed["Q_0"]` is a step by its name."""
 
     def __init__(self, model: MiniBERT, ids: IntArray, tokens: list[str] | None, steps: list[Step],
                  specs: list[StepSpec], cache: Cache):
-        self.model, self.ids, self.tokens, self.steps = model, ids, tokens, steps
+        super().__init__(steps)
+        self.model, self.ids, self.tokens = model, ids, tokens
         self.specs, self.cache = specs, cache             # for the backward pass
-        self._by_name = {step.name: step for step in steps}
-
-    def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, str):
-            return self.steps[key]
-        if key not in self._by_name:
-            raise InputError(f"There is no step {key!r}; the steps are {', '.join(self._by_name)}.")
-        return self._by_name[key]
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self.steps)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._by_name)
 
     def to_dict(self) -> dict[str, Any]:
         return {"tokens": self.tokens, "ids": self.ids.tolist(), "steps": [step.to_dict() for step in self.steps]}

@@ -21,7 +21,7 @@ from ..randomness import generator
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.workers import Workers, workers
 from .classifier import Features, Recipe, Scaling, Trained, train_classifier
-from .formats.conll import entity_f1
+from .entities import entity_f1
 from .formats.conllu import Sentence
 from .held_vectors import HeldVectors
 from .probe_sets import SPLITS, ProbeSets, probe_sets

@@ -29,13 +29,15 @@ def read_query(parameters: Parameters) -> Query:
         raise InputError(f"The text has {len(text)} characters; the explorer takes {LONGEST_TEXT}.")
     if not text.strip():
         raise InputError("There is no text: type a sentence.")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError("The text is not UTF-8.")
     mask = tuple(sorted(set(whole_numbers(parameters.get("mask", ""), "mask"))))
     return Query(text, mask, tuple(_target(line) for line in parameters.get("target", "").split("\n") if line))
 
 
 def _target(line: str) -> tuple[int, str]:
     position, _, word = line.partition(":")
-    if not word:
+    if not position or not word:
         raise InputError(f"A target is a position and a word, such as 3:cat, not {line[:LONGEST_WORD]!r}.")
     if len(word) > LONGEST_WORD:
         raise InputError(f"A target of {len(word)} characters is no word; the explorer takes {LONGEST_WORD}.")

@@ -144,7 +144,7 @@ def _changed(session: Session, change: Answer) -> Endpoint:
                 return _sentence(413, f"The request is larger than {_LARGEST_BODY} bytes.")
         try:
             parameters = json.loads(body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             parameters = None
         if not isinstance(parameters, dict):
             return _sentence(400, "The request must be one JSON object.")

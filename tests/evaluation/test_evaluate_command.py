@@ -3,29 +3,12 @@
 import json
 
 import pytest
-from suite_folder import make_model, make_tasks, make_text
 from typer.testing import CliRunner
 
 from mini_bert.cli.app import app
 from mini_bert.cli.evaluate import _loss
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.suite import PARTS
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    made = tmp_path_factory.mktemp("evaluate")
-    make_model(made / "model")
-    make_tasks(made / "tasks")
-    make_text(made / "text.txt")
-    return made
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.classifier import Recipe
-from mini_bert.evaluation.formats.conll import entity_f1
+from mini_bert.evaluation.entities import entity_f1
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.probe_sets import probe_sets
 from mini_bert.evaluation.probes import (

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from suite_folder import make_model, make_tasks, make_text
+from suite_folder import make_model
 
 import mini_bert.evaluation.suite as suite
 from mini_bert import MiniBERT, WordPieceTokenizer
@@ -18,22 +18,6 @@ from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
 
 SMALL = QUICK.capped(40)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    made = tmp_path_factory.mktemp("suite")
-    make_model(made / "model")
-    make_tasks(made / "tasks")
-    make_text(made / "text.txt")
-    return made
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

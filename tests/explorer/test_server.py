@@ -14,9 +14,10 @@ pytest.importorskip("starlette", reason="the explorer's server needs starlette: 
 from mini_bert import MiniBERT
 from mini_bert.analysis.backward_steps import backward_pass
 from mini_bert.analysis.forward_steps import forward_pass
-from mini_bert.errors import ConfigError
+from mini_bert.errors import ConfigError, InputError
 from mini_bert.explorer.answers import ANSWERS
 from mini_bert.explorer.assets import FILES, MODULES, STATIC
+from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
 from mini_bert.explorer.server import create_app, is_loopback, open_socket
 from mini_bert.explorer.session import Session
@@ -316,3 +317,21 @@ def test_loopback_is_known():
     assert not is_loopback("0.0.0.0")
     assert not is_loopback("192.168.1.5")
     assert not is_loopback("evil.example")
+
+
+# -------------------------------------------------------------------- odd input is one sentence
+
+
+def test_a_text_of_unknown_words_alone_is_refused(app):
+    answer = request(app, "/api/attention", {"text": "\U0001f600 \U0001f600"})
+    assert (answer.status, "known" in answer.json["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("odd", [{"text": TEXT, "mask": "2", "target": ":x"}, {"text": "caf\udce9"}])
+def test_a_query_that_is_none_is_refused(odd):
+    with pytest.raises(InputError):
+        read_query(odd)
+
+
+def test_a_body_nested_too_deeply_is_refused(app):
+    assert request(app, "/api/step", method="POST", headers=OWN, body=b"[" * 16_000).status == 400

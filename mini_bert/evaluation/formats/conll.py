@@ -9,7 +9,6 @@ from os import PathLike
 
 from ...errors import DataError
 from ..entities import as_bio, is_bio
-from ..entities import entity_f1 as entity_f1  # the probes import it from here
 from .conllu import Sentence
 from .lines import numbered_lines, wrong
 

@@ -1,0 +1,65 @@
+"""The reference curve of a shipped model: held-out loss against tokens, and its band over runs with other seeds.
+
+    cd docs/results/runs && python ../../../benchmarks/reference_curve.py mini mini-seed-1 mini-seed-2
+
+The first run gives the points, as far as it went. Where all runs went, `mean`, `low` and `high` are of all of them
+(interpolated at the same tokens); beyond that, `mean` is the first run's loss, and there is no band (null).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from mini_bert.files import write_files
+
+Curve = tuple[list[float], list[float]]
+
+
+def curve_of(run: Path) -> Curve:
+    """Tokens and held-out losses of a run's log."""
+    records = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+    points = [(record["tokens"], record["eval_loss"]) for record in records if "eval_loss" in record]
+    return [tokens for tokens, _ in points], [loss for _, loss in points]
+
+
+def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
+    curves = [curve_of(run) for run in runs]
+    tokens, losses = curves[0]
+    # runs that were stopped at the same step have not read quite the same number of tokens
+    until = 1.005 * min(seen[-1] for seen, _ in curves) if len(curves) > 1 else 0.0
+    mean, low, high = [], [], []
+    for at, loss in zip(tokens, losses, strict=True):
+        if at <= until:
+            here = [float(np.interp(at, *curve)) for curve in curves]
+            mean, low, high = [*mean, np.mean(here)], [*low, min(here)], [*high, max(here)]
+        else:
+            mean, low, high = [*mean, loss], [*low, None], [*high, None]
+
+    def rounded(values: list[Any]) -> list[float | None]:
+        return [None if value is None else round(float(value), 4) for value in values]
+
+    seeds = [yaml.safe_load((run / "config.yaml").read_text("utf-8"))["training"]["seed"] for run in runs]
+    return {"about": about, "seeds": seeds, "band_until": max((at for at in tokens if at <= until), default=0),
+            "tokens": tokens, "mean": rounded(mean), "low": rounded(low), "high": rounded(high)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, help="directories with config.yaml and log.jsonl")
+    parser.add_argument("--about", default="Held-out loss of the preset mini on 100 MB of Wikipedia and books, "
+                        "with 15 % of the tokens masked.")
+    parser.add_argument("--out", type=Path, help="where to write it; without, it is printed")
+    chosen = parser.parse_args()
+    text = json.dumps(reference_curve(chosen.runs, chosen.about), indent=1) + "\n"
+    if chosen.out:
+        write_files(chosen.out.parent, {chosen.out.name: text.encode()})
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

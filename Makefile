@@ -6,7 +6,7 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test browser screenshots check parity bench-text bench-train bench-scaling clean
+.PHONY: help quickstart test browser screenshots check docs parity bench-text bench-train bench-scaling clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -31,7 +31,7 @@ browser: $(VENV)/.browser           ## test the explorer in a real browser, Debi
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } || \
 		{ echo "The browser tests need chromium and chromedriver; install them and try again."; exit 1; }
-	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest tests/explorer/test_browser.py
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest tests/explorer/browser
 
 screenshots: $(VENV)/.browser       ## make the pictures in docs/images anew
 	$(VENV)/bin/python docs/screenshots.py
@@ -39,6 +39,9 @@ screenshots: $(VENV)/.browser       ## make the pictures in docs/images anew
 check: $(VENV)/.check               ## ruff, mypy --strict
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+
+docs: $(VENV)/.docs                 ## build the documentation site into build/site; warnings and dead links are errors
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
 	$(PARITY)/bin/python -m pytest tests/parity
@@ -78,6 +81,10 @@ $(VENV)/.browser: $(VENV)/.test
 
 $(VENV)/.check: $(VENV)/.test
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[check]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
 $(PARITY)/.installed: $(SOURCES)

@@ -2,7 +2,8 @@
 
 This is the one table of formulas: a step's own formula and, put together from the steps that use a value, the
 formula of that value's gradient are filled in from it. In a template {y} is the step's result, {0} and {1} are its
-inputs, {W} and the like its parameters, and d{y} is the gradient that comes back to it.
+inputs, {W} and the like its parameters, and d{y} is the gradient that comes back to it. sum_t adds up the rows, one for
+each token; a row is asked if it has a target.
 """
 
 import re
@@ -32,17 +33,17 @@ KINDS: dict[str, Kind] = {
     "same": Kind("{0}", ("d{y}",), {}),
     "sum": Kind("{0} + {1}", ("d{y}", "d{y}"), {}),
     "sum of three": Kind("{0} + {1} + {2}", ("d{y}",) * 3, {}),
-    "linear": Kind("{0} {W} + {b}", ("d{y} {W}^T",), {"W": "{0}^T d{y}", "b": "rowsum(d{y})"}),
+    "linear": Kind("{0} {W} + {b}", ("d{y} {W}^T",), {"W": "{0}^T d{y}", "b": "sum_t(d{y})"}),
     "to heads": Kind("split({0} {W} + {b})", ("join(d{y}) {W}^T",),
-                     {"W": "{0}^T join(d{y})", "b": "rowsum(join(d{y}))"}),
+                     {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"}),
     "from heads": Kind("join({0}) {W} + {b}", ("split(d{y} {W}^T)",),
-                       {"W": "join({0})^T d{y}", "b": "rowsum(d{y})"}),
+                       {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"}),
     "scores": Kind("{0} {1}^T / sqrt(d_k)", ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)"), {}),
     "softmax": Kind("softmax({0})", ("{y} * (d{y} - sum({y} * d{y}))",), {}),
     "weighted sum": Kind("{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"), {}),
     "layernorm": Kind("{gamma} * ({0} - mu) / sigma + {beta}",
                       ("(dxhat - mean(dxhat) - xhat * mean(dxhat * xhat)) / sigma",),
-                      {"gamma": "rowsum(d{y} * xhat)", "beta": "rowsum(d{y})"}, _LN_WHERE,
+                      {"gamma": "sum_t(d{y} * xhat)", "beta": "sum_t(d{y})"}, _LN_WHERE,
                       ("dxhat = d{y} * {gamma}", "xhat = ({0} - mu) / sigma", *_LN_WHERE)),
     "relu": Kind("max({0}, 0)", ("d{y} * [{0} > 0]",), {}),
     "gelu": Kind("{0} * Phi({0})", ("d{y} * (Phi({0}) + {0} * phi({0}))",), {},
@@ -51,8 +52,9 @@ KINDS: dict[str, Kind] = {
                       ("d{y} * ((1 + t) / 2 + {0} * (1 - t^2) * sqrt(2 / pi) * (1 + 0.134145 {0}^2) / 2)",), {},
                       ("t = tanh(sqrt(2 / pi) ({0} + 0.044715 {0}^3))",),
                       ("t = tanh(sqrt(2 / pi) ({0} + 0.044715 {0}^3))",)),
-    "cross entropy": Kind("mean(log(sum(exp({0}))) - {0}[target])", ("(softmax({0}) - onehot(target)) / M",), {},
-                          gradient_where=("M = number(targets)",)),
+    "cross entropy": Kind("mean(log(sum(exp({0}))) - {0}[target])",
+                          ("[asked] * (softmax({0}) - onehot(target)) / M",), {},
+                          gradient_where=("M = number(asked)", "asked = has(target)")),
 }
 
 

@@ -4,7 +4,6 @@ Each takes the session and the request's parameters and returns what JSON can ho
 """
 
 from collections.abc import Callable
-from math import log
 from typing import Any
 
 from ..analysis.backward_steps import verify_entry
@@ -42,7 +41,9 @@ def _example(session: Session) -> dict[str, str]:
 
 
 def _training_state(session: Session) -> dict[str, Any]:
-    return {"state": session.version, "history": session.history, "undoable": session.undoable}
+    """What has been done to the model: all steps that stand, and of the last of them the losses."""
+    return {"state": session.version, "steps": session.taken, "history": list(session.history),
+            "undoable": session.undoable}
 
 
 def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
@@ -64,8 +65,7 @@ def _predictions(passes: Passes) -> dict[str, Any]:
                       "guessed": position not in passes.sentence.targets, "probability": likely,
                       "rank": int((passes.probabilities[position] > passes.probabilities[position, target]).sum()) + 1,
                       "candidates": passes.candidates(position)})
-    losses = [-log(max(entry["probability"], 1e-45)) for entry in shown]
-    return {"predictions": shown, "loss": sum(losses) / len(losses) if losses else None}
+    return {"predictions": shown, "loss": passes.loss(targets) if targets else None}
 
 
 def forward(session: Session, parameters: Parameters) -> dict[str, Any]:
@@ -132,10 +132,7 @@ def step(session: Session, parameters: Parameters) -> dict[str, Any]:
         old_entry["words"] = [{"id": i, "token": session.tokenizer.vocabulary[i],
                                "before": float(old[position, i]), "after": float(after.probabilities[position, i])}
                               for i in ids]
-    # the loss of the same targets, even where the model's first choice is another one now
-    losses = [-log(max(float(after.probabilities[p["position"], p["target_id"]]), 1e-45))
-              for p in shown["predictions"]]
-    return {"loss_before": done["loss"], "loss_after": sum(losses) / len(losses), "predictions": shown["predictions"],
+    return {"loss_before": done["loss"], "loss_after": done["loss_after"], "predictions": shown["predictions"],
             "parts": done["parts"], **_training_state(session)}
 
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 STATIC = Path(__file__).parent / "static"
-MODULES = ("app.js", "api.js", "state.js", "dom.js", "colours.js", "heatmap.js", "charts.js", "matrix.js", "steps.js",
-           "sentence.js", "forward.js", "attention.js", "backward.js", "step.js", "layers.js", "training.js")
+MODULES = ("app.js", "api.js", "state.js", "dom.js", "place.js", "colours.js", "heatmap.js", "charts.js", "matrix.js",
+           "steps.js", "sentence.js", "forward.js", "attention.js", "backward.js", "step.js", "layers.js",
+           "training.js")
+STYLES = ("base.css", "frame.css", "sentence.css", "steps.css", "charts.css", "views.css")
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 # all that is served, by its path
-FILES = {"/": "index.html", "/style.css": "style.css", "/icon.svg": "icon.svg",
-         **{f"/{module}": module for module in MODULES}}
+FILES = {"/": "index.html", "/icon.svg": "icon.svg", **{f"/{name}": name for name in (*STYLES, *MODULES)}}
 
 
 def to_json(value: Any) -> bytes:

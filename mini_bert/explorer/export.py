@@ -8,7 +8,7 @@ of training. What is left out the page says.
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..errors import InputError, MiniBertError
 from ..files import write_files
 from .answers import ANSWERS, CHANGES
-from .assets import MODULES, STATIC, to_json
+from .assets import MODULES, STATIC, STYLES, to_json
 from .queries import Query
 from .session import Passes, Session
 
@@ -89,8 +89,7 @@ def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
         largest = [int(i) for i in np.unravel_index(np.abs(gradient.array).argmax(), gradient.shape)]
         entries[gradient.name] = [largest]
         put("verify", name=gradient.name, index=",".join(map(str, largest)))
-    steps = [{"optimiser": optimiser, "learning_rate": rate} for optimiser, rate in STEPS] if backwards else []
-    _steps(session, base, steps, answers)
+    steps = _steps(session, base, answers) if backwards else []
     _run(session, base, answers)
     answers["info?"] = {**ANSWERS["info"](session, {}), "example": base,
                         "embedded": {"cells": cells, "entries": entries, "steps": steps}}
@@ -106,13 +105,20 @@ def _cells(passes: Passes, array: npt.NDArray[Any]) -> Iterator[list[int]]:
             yield [row, column] if head is None else [head, row, column]
 
 
-def _steps(session: Session, base: dict[str, str], steps: Sequence[Mapping[str, str]], answers: Answers) -> None:
-    """Some steps of training, each undone before the next."""
-    untouched = {key: ANSWERS["info"](session, {})[key] for key in ("state", "history", "undoable")}
-    for parameters in steps:
-        asked = {**base, **parameters}
-        answers[key_of("step", asked)] = {**CHANGES["step"](session, asked), **untouched}
+def _steps(session: Session, base: dict[str, str], answers: Answers) -> list[dict[str, str]]:
+    """Some steps of training, each undone before the next; one that is too long for the model is left out."""
+    untouched = {key: ANSWERS["info"](session, {})[key] for key in ("state", "steps", "history", "undoable")}
+    taken = []
+    for optimiser, rate in STEPS:
+        asked = {**base, "optimiser": optimiser, "learning_rate": rate}
+        try:
+            done = CHANGES["step"](session, asked)
+        except InputError:
+            continue
+        answers[key_of("step", asked)] = {**done, **untouched}
         session.undo()
+        taken.append({"optimiser": optimiser, "learning_rate": rate})
+    return taken
 
 
 def _run(session: Session, base: dict[str, str], answers: Answers) -> None:
@@ -141,7 +147,7 @@ def _run(session: Session, base: dict[str, str], answers: Answers) -> None:
 
 
 def page(data: Mapping[str, Any]) -> bytes:
-    """index.html with its style, its modules and the answers in it."""
+    """index.html with its styles, its modules and the answers in it."""
     html = (STATIC / "index.html").read_text("utf-8")
     modules = {f"explorer/{name}": _data_url("text/javascript", _module(name).encode()) for name in MODULES}
     replacements = {
@@ -149,7 +155,8 @@ def page(data: Mapping[str, Any]) -> bytes:
                                   f'content="{_POLICY}">',
         '<link rel="icon" href="icon.svg" type="image/svg+xml">':
             f'<link rel="icon" href="{_data_url("image/svg+xml", (STATIC / "icon.svg").read_bytes())}">',
-        '<link rel="stylesheet" href="style.css">': f"<style>\n{(STATIC / 'style.css').read_text('utf-8')}</style>",
+        **{f'<link rel="stylesheet" href="{name}">': f"<style>\n{(STATIC / name).read_text('utf-8')}</style>"
+           for name in STYLES},
         '<script type="module" src="app.js"></script>':
             f'<script type="importmap">{json.dumps({"imports": modules})}</script>\n'
             f'<script type="application/json" id="answers">{_in_script(to_json(data))}</script>\n'

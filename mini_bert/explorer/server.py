@@ -157,8 +157,8 @@ def _changed(session: Session, change: Answer) -> Endpoint:
 def _answered(session: Session, answer: Answer, parameters: dict[str, str]) -> Response:
     try:
         with session.lock:
-            found = answer(session, parameters)
-        return Response(to_json(found), media_type="application/json", headers=_HEADERS)
+            found = to_json(answer(session, parameters))  # what it holds may be changed by the next request
+        return Response(found, media_type="application/json", headers=_HEADERS)
     except MiniBertError as error:
         return _sentence(400, str(error))
 

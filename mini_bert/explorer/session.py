@@ -4,7 +4,9 @@ One lock guards all of it: requests come from several threads, and a step change
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from functools import cached_property
+from math import isfinite
 from threading import RLock
 from typing import Any
 
@@ -16,8 +18,10 @@ from ..analysis.forward_steps import ForwardPass, forward_pass
 from ..analysis.sequences import Sentence, read_sentence
 from ..analysis.structure import has_head
 from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
-from ..errors import InputError
+from ..core.params import Parameters
+from ..errors import InputError, NumericalError
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.optimiser import AdamW
 from ..training.parts import parts_of
@@ -30,6 +34,7 @@ _PASSES = 4                   # sentences whose passes are remembered; with a la
 _LARGE = 20_000               # words: a pass over 128 tokens then holds tens of megabytes of logits
 _UNDO_BYTES = 256 << 20       # of parameters that undo may hold
 _MOST_UNDO = 16
+_MOST_HISTORY = 100           # steps whose loss is remembered
 _AT_A_TIME = 1 << 16          # numbers
 OPTIMISERS = ("adamw", "sgd")
 
@@ -57,7 +62,8 @@ class Passes:
 
     @cached_property
     def forward(self) -> ForwardPass:
-        return forward_pass(self.model, self.sentence.ids, self.sentence.tokens)
+        with np.errstate(over="ignore", invalid="ignore"):       # the model itself refuses what is not finite
+            return forward_pass(self.model, self.sentence.ids, self.sentence.tokens)
 
     @cached_property
     def probabilities(self) -> npt.NDArray[np.floating]:
@@ -86,6 +92,12 @@ class Passes:
         ids = [*dict.fromkeys(self.targets.values()), *np.argsort(-best, kind="stable")[:32].tolist()]
         return np.array(list(dict.fromkeys(ids))[:32], np.int64)
 
+    def loss(self, targets: Mapping[int, int]) -> float:
+        """The mean cross-entropy of these targets, from the logits: a probability may be too small for its float."""
+        places = list(targets)
+        total, _ = cross_entropy_forward(self.forward["logits"].array[places], np.array([targets[p] for p in places]))
+        return total / len(places)
+
     def candidates(self, position: int, top: int = TOP) -> list[dict[str, Any]]:
         """The likeliest words at a position."""
         return likeliest(self.probabilities[position], self.tokenizer, top)
@@ -103,7 +115,8 @@ class Session:
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, name: str = "model", run: Run | None = None):
         self.model, self.tokenizer, self.name, self.run = model, tokenizer, name, run
         self.lock = RLock()
-        self.history: list[dict[str, Any]] = []           # one entry a step that stands
+        self.taken = 0                                    # steps that stand
+        self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them
         self.version = 0                                  # grows with every change of the parameters
         self._original: npt.NDArray[np.floating] | None = None
         self._adamw = AdamW(model.params, weight_decay=0.0)
@@ -124,44 +137,60 @@ class Session:
     # ---------------------------------------------------------------- training on this sentence
 
     def step(self, query: Query, rate: float, optimiser: str) -> dict[str, Any]:
-        """One step of training on the sentence; what it did to the parts of the model.
+        """One step of training on the sentence: the loss before and after, and what it did to the parts of the model.
 
-        AdamW begins anew each time: its moments are those of this one gradient.
+        AdamW begins anew each time: its moments are those of this one gradient. A step after which the model has no
+        finite loss for the sentence is taken back at once.
         """
         if optimiser not in OPTIMISERS:
             raise InputError(f"There is no optimiser {optimiser[:40]!r}; choose {' or '.join(OPTIMISERS)}.")
         with self.lock:
-            gradients = self.passes(query).backward.gradients
-            loss = self.passes(query).backward.loss
-            params = self.model.params
+            passes, params = self.passes(query), self.model.params
+            gradients, loss = passes.backward.gradients, passes.backward.loss
             before = params.flat.copy()
-            if optimiser == "adamw":
-                self._adamw.m.fill(0)
-                self._adamw.v.fill(0)
-                self._adamw.t = 0
-                self._adamw.step(gradients, learning_rate=rate)
-            else:
-                params.flat -= np.asarray(rate, params.flat.dtype) * gradients.flat
-            if not np.isfinite(params.flat.sum()):
+            with np.errstate(over="ignore", invalid="ignore"):        # told by the loss
+                self._move(gradients, rate, optimiser)
+                self._passes.clear()
+                after = self._loss_now(query, passes.targets)
+            if after is None:
                 params.flat[...] = before
-                raise InputError(f"A step with the learning rate {rate:g} makes the parameters infinite; it is undone.")
+                self._passes.clear()
+                raise InputError(f"A step with the learning rate {rate:g} makes the model's numbers infinite, so it "
+                                 "is undone; try a smaller rate.")
             if self._original is None:
                 self._original = before
             self._undo.append(before)
-            self._changed()
-            done = {"optimiser": optimiser, "learning_rate": rate, "loss": loss,
-                    "parts": self._parts(gradients.flat, before)}
-            self.history.append(done)
-            return done
+            self.taken += 1
+            self.version += 1
+            self.history.append({"optimiser": optimiser, "learning_rate": rate, "loss": loss})
+            return {"loss": loss, "loss_after": after, "parts": self._parts(gradients.flat, before)}
+
+    def _move(self, gradients: Parameters, rate: float, optimiser: str) -> None:
+        if optimiser == "adamw":
+            self._adamw.m.fill(0)
+            self._adamw.v.fill(0)
+            self._adamw.t = 0
+            self._adamw.step(gradients, learning_rate=rate)
+        else:
+            self.model.params.flat -= np.asarray(rate, gradients.flat.dtype) * gradients.flat
+
+    def _loss_now(self, query: Query, targets: Mapping[int, int]) -> float | None:
+        """With the parameters as they are; None if it is not finite."""
+        try:
+            loss = self.passes(query).loss(targets)
+        except NumericalError:
+            return None
+        return loss if isfinite(loss) else None
 
     def undo(self) -> None:
         """Put the parameters back, bit for bit, as they were before the last step."""
         with self.lock:
-            if not self.history:
+            if not self.taken:
                 raise InputError("There is no step to undo.")
             if not self._undo:
                 raise InputError("Earlier steps are no longer remembered; reset puts the model back as it was loaded.")
             self.model.params.flat[...] = self._undo.pop()
+            self.taken -= 1
             self.history.pop()
             self._changed()
 
@@ -172,6 +201,7 @@ class Session:
                 self.model.params.flat[...] = self._original
             self._original = None
             self._undo.clear()
+            self.taken = 0
             self.history.clear()
             self._changed()
 

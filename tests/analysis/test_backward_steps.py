@@ -63,15 +63,19 @@ def test_each_formula_is_true_of_the_numbers(model):
         np.add.at(whole, ids, rows.array)
         return Value(whole)
 
+    asked, target = np.zeros((len(IDS), 1)), np.zeros(len(IDS), int)      # where none is asked, onehot is of no matter
+    for position, number in TARGETS.items():
+        asked[position], target[position] = 1, number
+    functions = {"scatter": scatter, "sum_t": lambda rows: Value(rows.array.sum(axis=0)), "target": target,
+                 "has": lambda target: Value(asked), "number": lambda rows: Value(rows.array.sum()),
+                 "onehot": lambda ids: Value(np.eye(model.config.vocab_size)[ids])}
     symbols = {of.name: of.symbol for of in forward}
     for step in passed:
-        if step.name == "dlogits":                # only the rows of targets are not zero
-            continue
         names = {f"d{symbols[name[1:]]}": passed[name].array for name in step.gradients}
         names |= {symbols[name]: forward[name].array for name in step.values if name in symbols}
         names |= dict.fromkeys(("gamma",), next((model.params[n] for n in step.values if "gamma" in n), np.zeros(0)))
         parameters = [name for name in step.values if name not in symbols]
-        got = evaluate(step.formula.equations, names, model, parameters, IDS, scatter=scatter)
+        got = evaluate(step.formula.equations, names, model, parameters, IDS, **functions)
         got = got if step.rows is None or len(got) == len(step.rows) else got[step.rows]
         np.testing.assert_allclose(got, step.array, rtol=1e-9, atol=1e-12, err_msg=step.name)
 
@@ -97,6 +101,14 @@ def test_the_loss_sends_back_the_probabilities_less_the_target():
     expected[7] -= 1
     np.testing.assert_allclose(passed["dlogits"].array[1], expected)
     assert not passed["dlogits"].array[[0, 2]].any()
+    assert passed["dlogits"].formula.text == \
+        "dL = [asked] * (softmax(L) - onehot(target)) / M, where M = number(asked), asked = has(target)"
+
+
+def test_the_gradient_of_a_bias_is_a_sum_over_tokens():
+    passed = backward_pass(forward_pass(small(), IDS[:3]), {1: 7})
+    assert passed["db2_1"].formula.text == "db_2 = sum_t(df)"
+    assert "<msub><mi>sum</mi><mi>t</mi></msub>" in passed["db2_1"].formula.mathml
 
 
 def test_the_residual_path_splits_and_joins():

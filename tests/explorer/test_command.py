@@ -9,6 +9,7 @@ import pytest
 
 from mini_bert.analysis.forward_steps import step_through_forward_pass
 from mini_bert.cli import main
+from mini_bert.explorer.assets import STYLES
 from mini_bert.explorer.export import MISSING, export_page, key_of, page
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.queries import Query
@@ -64,6 +65,7 @@ def test_the_file_has_every_step_and_what_it_lacks_is_said(tmp_path, finished_ru
 def test_the_file_asks_for_nothing_and_text_cannot_break_out_of_it():
     html = page({"answers": {"x": "</script><script>alert(1)</script>"}, "missing": MISSING}).decode()
     assert html.count("<script") == 3
+    assert html.count("<style>") == len(STYLES)
     assert "default-src 'none'" in html
     assert "alert(1)" in html
     assert not re.search(r'(src|href)="(?!data:|#)', html)

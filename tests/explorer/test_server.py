@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 from base64 import b64decode
+from threading import Thread
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,7 +17,7 @@ from mini_bert.analysis.backward_steps import backward_pass
 from mini_bert.analysis.forward_steps import forward_pass
 from mini_bert.errors import ConfigError, InputError
 from mini_bert.explorer.answers import ANSWERS
-from mini_bert.explorer.assets import FILES, MODULES, STATIC
+from mini_bert.explorer.assets import FILES, MODULES, STATIC, to_json
 from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
 from mini_bert.explorer.server import create_app, is_loopback, open_socket
@@ -120,7 +121,7 @@ def test_exactly_the_listed_files_are_served(app):
 
 
 @pytest.mark.parametrize("path", ["/static/app.js", "/../session.py", "/..%2fsession.py", "/index.html", "/session.py",
-                                  "//etc/passwd", "/style.css/", "/api", "/api/nothing", "/api/../info", "/.", "/%00"])
+                                  "//etc/passwd", "/base.css/", "/api", "/api/nothing", "/api/../info", "/.", "/%00"])
 def test_other_paths_are_not_there(app, path):
     answer = request(app, path)
     assert answer.status == 404
@@ -249,12 +250,48 @@ def test_a_step_and_its_undoing(app, session):
     body = json.dumps(SENTENCE | {"learning_rate": 0.01, "optimiser": "adamw"}).encode()
     done = request(app, "/api/step", method="POST", headers=OWN, body=body).json
     assert done["loss_after"] < done["loss_before"]
-    assert len(done["history"]) == done["undoable"] == 1
+    assert len(done["history"]) == done["undoable"] == done["steps"] == 1
     after = {word["id"]: word["after"] for word in done["predictions"][0]["words"]}
     now = request(app, "/api/sentence", SENTENCE).json["predictions"][0]
     assert after[now["target_id"]] == now["probability"]
     assert request(app, "/api/undo", method="POST", headers=OWN).json["history"] == []
     assert session.model.params.flat.tobytes() == before.tobytes()
+
+
+def test_the_loss_shown_is_that_of_the_backward_pass(app, session):
+    """Of a word so unlikely that its probability is zero in float32, too."""
+    session.model.params["mlm_head_b"][7] = -3000.0
+    asked = SENTENCE | {"target": f"2:{session.tokenizer.vocabulary[7]}"}
+    shown = request(app, "/api/sentence", asked).json
+    assert shown["predictions"][0]["probability"] == 0
+    assert shown["loss"] == request(app, "/api/backward", asked).json["loss"] > 2900
+
+
+def test_a_step_that_is_too_long_is_refused_and_every_question_is_answered_as_before(app, session):
+    before = request(app, "/api/sentence", SENTENCE).json
+    session.passes(read_query(SENTENCE)).backward.gradients.flat[...] *= np.float32(1e30)
+    body = json.dumps(SENTENCE | {"learning_rate": 100, "optimiser": "sgd"}).encode()
+    answer = request(app, "/api/step", method="POST", headers=OWN, body=body)
+    assert answer.status == 400
+    assert "undone" in answer.json["error"]
+    assert request(app, "/api/sentence", SENTENCE).json == before
+    assert request(app, "/api/info").json["steps"] == 0
+    assert request(app, "/api/undo", method="POST", headers=OWN).status == 400
+
+
+def test_an_answer_is_written_before_the_next_change(session, monkeypatch):
+    """What an answer holds may be changed as soon as the lock is free, so it is written under the lock."""
+    held = []
+
+    def written(value):
+        free = Thread(target=lambda: held.append(not session.lock.acquire(blocking=False)))
+        free.start()
+        free.join()
+        return to_json(value)
+
+    monkeypatch.setattr("mini_bert.explorer.server.to_json", written)
+    assert request(create_app(session), "/api/info").status == 200
+    assert held == [True]
 
 
 def test_other_pages_cannot_change_the_model(app, session):

@@ -40,7 +40,7 @@ def test_undo_restores_every_bit(session):
     for state in reversed(states[:3]):
         session.undo()
         assert flat.tobytes() == state.tobytes()
-    assert session.history == []
+    assert (session.taken, len(session.history)) == (0, 0)
     with pytest.raises(InputError, match="no step to undo"):
         session.undo()
 
@@ -51,7 +51,7 @@ def test_reset_goes_back_behind_what_undo_remembers(session):
     assert 0 < session.undoable < 20
     session.reset()
     assert session.model.params.flat.tobytes() == before.tobytes()
-    assert (session.undoable, session.history) == (0, [])
+    assert (session.undoable, session.taken, len(session.history)) == (0, 0, 0)
 
 def test_a_step_that_breaks_the_parameters_is_refused_and_leaves_no_trace(session):
     before = session.model.params.flat.copy()
@@ -59,7 +59,37 @@ def test_a_step_that_breaks_the_parameters_is_refused_and_leaves_no_trace(sessio
     with pytest.raises(InputError, match="infinite"):
         session.step(QUERY, 1.0, "sgd")
     assert session.model.params.flat.tobytes() == before.tobytes()
-    assert session.history == []
+    assert (session.taken, len(session.history)) == (0, 0)
+
+def test_a_step_after_which_the_model_has_no_numbers_is_taken_back(session):
+    """Finite parameters, but so large that the pass overflows: the model of before answers again, with its undo."""
+    session.step(QUERY, 0.01, "sgd")
+    before, loss = session.model.params.flat.copy(), session.passes(QUERY).backward.loss
+    session.passes(QUERY).backward.gradients.flat[...] *= np.float32(1e30)
+    with pytest.raises(InputError, match=r"learning rate 100 .* infinite, so it is undone; try a smaller rate\.$"):
+        session.step(QUERY, 100.0, "sgd")
+    assert session.model.params.flat.tobytes() == before.tobytes()
+    assert session.passes(QUERY).backward.loss == loss
+    assert (session.taken, session.undoable, session.version, len(session.history)) == (1, 1, 1, 1)
+    session.undo()
+    assert session.taken == 0
+
+def test_the_loss_after_a_step_is_that_of_the_logits_however_unlikely_the_word(session):
+    """The likeliest word made thousands of nats less likely: its probability in float32 is zero, its loss is not."""
+    session.model.params["mlm_head_b"][7] = -3000.0
+    query = Query("the cat sat on a mat .", (2,), ((2, session.tokenizer.vocabulary[7]),))
+    passes = session.passes(query)
+    assert passes.probabilities[2, 7] == 0
+    assert passes.loss(passes.targets) == passes.backward.loss > 2900
+    assert session.step(query, 1e-6, "sgd")["loss_after"] == pytest.approx(passes.backward.loss, rel=1e-3)
+
+def test_many_steps_leave_a_short_history(session):
+    for _ in range(105):
+        session.step(QUERY, 1e-5, "sgd")
+    assert session.taken == 105
+    assert len(session.history) == 100
+    session.undo()
+    assert (session.taken, len(session.history)) == (104, 99)
 
 def test_without_a_target_the_models_first_choice_is_the_target(session):
     passes = session.passes(Query("the [MASK] sat ."))

@@ -6,8 +6,9 @@ import { show as backward } from "./backward.js";
 import { h, put } from "./dom.js";
 import { show as forward } from "./forward.js";
 import { show as layers } from "./layers.js";
+import { arrive, keepingFocus, letGo } from "./place.js";
 import { drawSentence } from "./sentence.js";
-import { address, go, query, read, VIEWS } from "./state.js";
+import { address, beginDrawing, endDrawing, go, query, read, spot, VIEWS } from "./state.js";
 import { show as step } from "./step.js";
 import { show as training } from "./training.js";
 
@@ -19,15 +20,18 @@ let info = null,
   shown = "",
   sentence = null;
 
-async function render() {
+/** Draw what the address says; with `arriving`, go to the card that it names. */
+async function render({ arriving = false } = {}) {
   const state = read();
   if (!state.text) {
     history.replaceState(null, "", address({ ...state, ...info.example }));
-    return render();
+    return render({ arriving });
   }
   const mine = (turn += 1);
   leave?.();
   leave = null;
+  letGo();
+  beginDrawing();
   drawViews(state);
   document.body.classList.add("busy");
   let key = "";
@@ -36,42 +40,65 @@ async function render() {
     if (mine !== turn) return undefined;
     drawModel();
     key = JSON.stringify([query(state), info.state]);
+    let refusal = null;
     if (key !== shown) {
-      sentence = await ask("sentence", query(state));
+      try {
+        sentence = await ask("sentence", query(state));
+      } catch (error) {
+        // the model may be what is wrong with it, and in Step that can be undone
+        if (!(error instanceof Refused) || state.view !== "step") throw error;
+        sentence = null;
+        refusal = error.message;
+      }
       if (mine !== turn) return undefined;
-      drawSentence(element("sentence"), { state, sentence, info });
-      shown = key;
+      drawSentence(element("sentence"), { state, sentence, info, error: refusal });
+      shown = refusal === null ? key : "";
     }
     const scratch = document.createDocumentFragment(),
       holder = h("div", { class: `view view-${state.view}` });
     scratch.append(holder);
-    const done = await SHOW[state.view](holder, { state, sentence, info, embedded: info.embedded, changed });
+    const given = { state, sentence, refusal, info, embedded: info.embedded, changed, again: render };
+    const done = await SHOW[state.view](holder, given);
     if (mine !== turn) return done?.();
     leave = done ?? null;
-    put(element("view"), holder);
+    keepingFocus(element("view"), () => put(element("view"), holder));
+    const named = arriving && holder.querySelector(".card.named");
+    if (named) arrive(named);
   } catch (error) {
     if (mine !== turn) return undefined;
     if (!(error instanceof Refused)) console.error(error);
-    if (key !== shown) drawSentence(element("sentence"), { state, sentence, info, error: error.message });
+    if (key !== shown) {
+      drawSentence(element("sentence"), { state, sentence, info, error: error.message });
+      shown = "";
+    }
     put(element("view"), h("p", { class: "refused" }, error.message));
   } finally {
-    if (mine === turn) document.body.classList.remove("busy");
+    if (mine === turn) {
+      document.body.classList.remove("busy");
+      endDrawing();
+    }
   }
   return undefined;
 }
 
 /** The model was changed by a step: what is known of it is old. */
-function changed(state) {
-  Object.assign(info, state);
+async function changed(found) {
+  Object.assign(info, found);
   drawModel();
-  sentence = null;
   shown = "";
-  const now = read();
-  ask("sentence", query(now)).then((found) => {
-    sentence = found;
-    drawSentence(element("sentence"), { state: now, sentence, info });
-    shown = JSON.stringify([query(now), info.state]);
-  });
+  const state = read(),
+    mine = turn;
+  let error = null;
+  try {
+    const now = await ask("sentence", query(state));
+    if (mine !== turn) return;
+    sentence = now;
+    shown = JSON.stringify([query(state), info.state]);
+  } catch (refused) {
+    if (mine !== turn) return;
+    error = refused.message;
+  }
+  drawSentence(element("sentence"), { state, sentence, info, error });
 }
 
 function drawModel() {
@@ -80,32 +107,31 @@ function drawModel() {
     element("model"),
     h("b", {}, info.name),
     ` ${info.parameters.toLocaleString("en")} parameters · ${config.num_layers} layers · ${config.num_heads} heads · width ${config.hidden_size}`,
-    info.history.length
+    info.steps
       ? h(
           "a",
           { class: "changed", href: address({ ...read(), view: "step" }) },
-          `changed by ${info.history.length} ${info.history.length === 1 ? "step" : "steps"}`,
+          `changed by ${info.steps} ${info.steps === 1 ? "step" : "steps"}`,
         )
       : "",
   );
 }
 
+/** The links to the views; they stay, and only where they lead to is changed, so that one keeps the focus. */
 function drawViews(state) {
-  put(
-    element("views"),
-    ...VIEWS.map(([name, title], i) =>
-      h(
-        "a",
-        {
-          href: address({ ...state, view: name }),
-          "aria-current": name === state.view ? "page" : null,
-          title: `${title} (${i + 1})`,
-        },
-        h("kbd", { "aria-hidden": "true" }, String(i + 1)),
-        title,
+  const nav = element("views");
+  if (!nav.children.length)
+    put(
+      nav,
+      VIEWS.map(([, title], i) =>
+        h("a", { title: `${title} (${i + 1})` }, h("kbd", { "aria-hidden": "true" }, String(i + 1)), title),
       ),
-    ),
-  );
+    );
+  VIEWS.forEach(([name], i) => {
+    nav.children[i].href = address({ ...state, view: name });
+    if (name === state.view) nav.children[i].setAttribute("aria-current", "page");
+    else nav.children[i].removeAttribute("aria-current");
+  });
   document.title = `${VIEWS.find(([name]) => name === state.view)[1]}: ${state.text.slice(0, 60)} – Mini-BERT explorer`;
 }
 
@@ -186,8 +212,7 @@ function nextCard(way) {
   const cards = [...document.querySelectorAll(".card")],
     here = cards.indexOf(document.activeElement?.closest(".card"));
   const next = cards[Math.max(0, Math.min(cards.length - 1, here + way))];
-  next?.scrollIntoView({ block: "start" });
-  next?.focus({ preventScroll: true });
+  if (next) arrive(next, next);
 }
 
 setLook(storedLook());
@@ -198,7 +223,11 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   element("view").focus();
 });
 addEventListener("keydown", onKey);
-addEventListener("hashchange", () => info && render());
+addEventListener("hashchange", (event) => {
+  // a move within the page has no old address; from another one, what it names is looked for
+  const old = event.oldURL ? new URL(event.oldURL).hash : location.hash;
+  if (info) render({ arriving: spot(old) !== spot() });
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => info && render());
 
 ask("info")
@@ -206,6 +235,6 @@ ask("info")
     info = found;
     document.body.classList.toggle("offline", isOffline);
     drawModel();
-    return render();
+    return render({ arriving: true });
   })
   .catch((error) => put(element("view"), h("p", { class: "refused" }, error.message)));

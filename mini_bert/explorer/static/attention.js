@@ -5,7 +5,8 @@ import { arcs, signedBars } from "./charts.js";
 import { scale } from "./colours.js";
 import { h, number, put } from "./dom.js";
 import { matrixView } from "./matrix.js";
-import { go, query } from "./state.js";
+import { keepingFocus } from "./place.js";
+import { go, placeIn, query } from "./state.js";
 
 /** All heads of all layers, as buttons with a small picture each. */
 export function headGrid(weights, { chosen = null, onPick, heads = [], tokens }) {
@@ -51,33 +52,29 @@ export async function show(root, { state }) {
   const weights = unpack(found.weights),
     { tokens } = found,
     [L, A, T] = weights.shape;
-  const limit = (text, top) => Math.max(0, Math.min(top - 1, Number(text) || 0));
-  const chosen = [state.layer === undefined ? L - 1 : limit(state.layer, L), limit(state.head, A)];
-  let asked = state.query === undefined || state.query === "" ? null : limit(state.query, T);
-  let key = state.key === undefined || state.key === "" ? null : limit(state.key, T);
-  const grid = h("div"),
-    detail = h("div", { class: "head-detail" }),
-    pair = h("section", { class: "panel pair", "aria-label": "One pair" });
+  const chosen = [placeIn(state.layer, L) ?? L - 1, placeIn(state.head, A) ?? 0];
+  let asked = placeIn(state.query, T),
+    key = placeIn(state.key, T),
+    turn = 0;
+  const grid = h("div", { id: "heads" }),
+    detail = h("div", { class: "head-detail", id: "head" }),
+    pair = h("section", { class: "panel pair", id: "pair", "aria-label": "One pair" });
   const weight = (i, j) => weights.data[((chosen[0] * A + chosen[1]) * T + i) * T + j];
 
   function drawGrid() {
-    const focused = document.activeElement?.dataset?.head;
-    put(
-      grid,
-      headGrid(weights, {
-        chosen,
-        heads: found.heads,
-        tokens,
-        onPick: (layer, head) => {
-          chosen[0] = layer;
-          chosen[1] = head;
-          go({ layer, head }, { silent: true });
-          drawGrid();
-          drawHead();
-        },
-      }),
-    );
-    if (focused) grid.querySelector(`[data-head="${focused}"]`)?.focus();
+    const drawn = headGrid(weights, {
+      chosen,
+      heads: found.heads,
+      tokens,
+      onPick: (layer, head) => {
+        chosen[0] = layer;
+        chosen[1] = head;
+        go({ layer, head }, { silent: true });
+        drawGrid();
+        drawHead();
+      },
+    });
+    keepingFocus(grid, () => put(grid, drawn));
   }
 
   function pick(i, j = key) {
@@ -98,9 +95,7 @@ export async function show(root, { state }) {
       ],
       data: weights.data.subarray((chosen[0] * A + chosen[1]) * T * T, (chosen[0] * A + chosen[1] + 1) * T * T),
     };
-    const focused = detail.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-    put(
-      detail,
+    const parts = [
       h(
         "h2",
         { id: "head-name" },
@@ -134,30 +129,41 @@ export async function show(root, { state }) {
         chosen: asked !== null && key !== null ? [asked, key] : null,
         onSelect: ([i, j]) => pick(i, j),
       }),
-    );
-    if (focused) detail.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    ];
+    keepingFocus(detail, () => put(detail, parts));
     drawPair();
   }
 
   async function drawPair() {
-    const select = (label, value, change) =>
+    const mine = (turn += 1),
+      i = asked ?? Math.max(0, found.masks?.[0] ?? 0),
+      j = key ?? bestKey(i);
+    let parts;
+    try {
+      parts = pairOf(i, j, ...(await Promise.all(["Q", "K"].map(rowsOf))));
+    } catch (error) {
+      parts = [h("p", { class: "refused" }, error.message)];
+    }
+    if (mine === turn) keepingFocus(pair, () => put(pair, parts)); // not if another pair was chosen meanwhile
+  }
+
+  /** The queries or the keys of the chosen layer. */
+  async function rowsOf(letter) {
+    return unpack(await ask("matrix", { ...query(state), of: "forward", name: `${letter}_${chosen[0]}` }));
+  }
+
+  function pairOf(i, j, Q, K) {
+    const select = (id, label, value, change) =>
       h(
         "label",
         {},
         `${label} `,
         h(
           "select",
-          { onchange: (event) => change(Number(event.target.value)) },
+          { id, onchange: (event) => change(Number(event.target.value)) },
           tokens.map((token, i) => h("option", { value: i, selected: i === value }, `${i} ${token}`)),
         ),
       );
-    const i = asked ?? Math.max(0, found.masks?.[0] ?? 0),
-      j = key ?? bestKey(i);
-    const [Q, K] = (
-      await Promise.all(
-        ["Q", "K"].map((letter) => ask("matrix", { ...query(state), of: "forward", name: `${letter}_${chosen[0]}` })),
-      )
-    ).map(unpack);
     const d = Q.shape[2];
     const row = (matrix, t) => Array.from(matrix.data.subarray((chosen[1] * T + t) * d, (chosen[1] * T + t + 1) * d));
     const q = row(Q, i),
@@ -168,15 +174,14 @@ export async function show(root, { state }) {
       .map((_, n) => n)
       .sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]))
       .slice(0, 5);
-    put(
-      pair,
+    return [
       h("h2", {}, "Q · K of one pair"),
       h(
         "p",
         {},
-        select("asks", i, (n) => pick(n, j)),
+        select("pair-asks", "asks", i, (n) => pick(n, j)),
         " ",
-        select("is looked at", j, (n) => pick(i, n)),
+        select("pair-looked-at", "is looked at", j, (n) => pick(i, n)),
       ),
       h(
         "p",
@@ -208,7 +213,7 @@ export async function show(root, { state }) {
           .join("; "),
         ".",
       ),
-    );
+    ];
   }
 
   function bestKey(i) {

@@ -2,6 +2,7 @@
 
 import { ask, isOffline } from "./api.js";
 import { bar, h, number, percent, put, table } from "./dom.js";
+import { arrive } from "./place.js";
 import { go, query } from "./state.js";
 import { card, group, grouped, headingOf, jumps, title } from "./steps.js";
 
@@ -113,8 +114,7 @@ function norms(found, steps) {
             class: "link",
             onclick: () => {
               const target = document.getElementById(`backward-${step.name}`);
-              target.scrollIntoView({ block: "start" });
-              target.focus({ preventScroll: true });
+              arrive(target, target);
             },
           },
           step.name,

@@ -49,9 +49,9 @@ export function lineChart(lines, { levels = [], at = null, label, xName = "step"
     const raw = (b - a) / n || 1,
       power = 10 ** Math.floor(Math.log10(raw));
     const step = power * ([1, 2, 5, 10].find((m) => m * power >= raw) ?? 10);
-    const found = [];
-    for (let tick = Math.ceil(a / step) * step; tick <= b + 1e-9; tick += step) found.push(tick);
-    return found;
+    const first = Math.ceil(a / step - 1e-6), // a tick at the end itself is not lost to rounding
+      last = Math.floor(b / step + 1e-6);
+    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   };
   const chart = s(
     "svg",

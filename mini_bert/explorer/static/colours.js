@@ -1,5 +1,6 @@
-// Colour scales that keep their order in greyscale and for colour-blind eyes.
-// Amounts: cividis; in the light look from white on, so that nothing is pale. Signed numbers: orange to violet.
+// Colour scales for colour-blind eyes. Amounts: cividis, which keeps its order in greyscale; in the light look from white
+// on, so that nothing is pale. Signed numbers: orange to violet; in greyscale the ends are alike, and heat maps put a
+// minus in negative cells.
 
 const CIVIDIS = [
   "#00224e",

@@ -1,13 +1,16 @@
 // One matrix as a heat map on a canvas: a cursor for mouse and arrow keys, Enter or a click to choose a cell.
 
+import { ink } from "./colours.js";
 import { h } from "./dom.js";
 
 const GAP = 6;
+const LEAST = 5; // pixels: a smaller cell has no room for a minus
 
 /**
  * rows × columns of `data`, from `offset` on. `label(row, column)` names a cell for the readout, `onMove` gets the cell
  * under the cursor, `onSelect` the chosen one. `rowHeight` and `cellWidth` are in CSS pixels; with no `cellWidth` the
- * map is as wide as its place. `marked` cells get a frame; with `snap` only they can be chosen, the nearest one.
+ * map is as wide as its place. `marked` cells get a frame; with `snap` only they can be chosen, the nearest one. In a
+ * `signed` map negative cells have a minus in them, if there is room: without colour both signs look the same.
  */
 export class HeatMap {
   constructor({
@@ -16,6 +19,7 @@ export class HeatMap {
     rows,
     columns,
     colouring,
+    signed = false,
     rowLabels,
     columnLabels,
     rowHeight = 14,
@@ -33,6 +37,7 @@ export class HeatMap {
       rows,
       columns,
       colouring,
+      signed,
       rowLabels,
       columnLabels,
       rowHeight,
@@ -133,8 +138,8 @@ export class HeatMap {
     const font = `${Math.min(12, Math.max(9, this.rowHeight - 3))}px ${style.fontFamily}`;
     const context = this.canvas.getContext("2d");
     context.font = font;
-    const room = this.element.clientWidth;
-    if (!room) return;
+    const room = this.element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    if (!(room > 0)) return; // it is not in the page
     const widest = (labels) => Math.max(...labels.map((text) => context.measureText(text).width));
     const labelled = this.rowLabels && this.rowHeight >= 9;
     this.left = labelled ? Math.min(room * 0.3, Math.ceil(widest(this.rowLabels)) + GAP) : 0;
@@ -151,6 +156,7 @@ export class HeatMap {
     this.canvas.height = Math.round(height * ratio);
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
     this.picture = this.cells(Math.min(this.columns, Math.max(1, Math.round(this.cellX * this.columns * ratio))));
+    this.minuses = this.signed && this.cellX >= LEAST && this.rowHeight >= LEAST ? this.signs(ratio) : null;
     const columnFont = `${Math.min(12, this.cellX - 1)}px ${style.fontFamily}`;
     this.texts = { font, columnFont, colour: style.color, labelled, named };
     this.paint();
@@ -177,6 +183,28 @@ export class HeatMap {
     return picture;
   }
 
+  /** A minus in each negative cell, as light or as dark as can be seen on its colour. */
+  signs(ratio) {
+    const picture = new OffscreenCanvas(
+      Math.ceil(this.cellX * this.columns * ratio),
+      Math.ceil(this.rowHeight * this.rows * ratio),
+    );
+    const context = picture.getContext("2d"),
+      width = Math.min(6, Math.round(this.cellX / 2)),
+      least = this.colouring.from / 20; // what is nearly zero has hardly a colour to mistake
+    context.scale(ratio, ratio);
+    for (let row = 0; row < this.rows; row += 1) {
+      for (let column = 0; column < this.columns; column += 1) {
+        if (!(this.value(row, column) < least)) continue;
+        context.fillStyle = ink(this.colouring.rgb(this.value(row, column)));
+        const x = Math.round((column + 0.5) * this.cellX - width / 2),
+          y = Math.round((row + 0.5) * this.rowHeight);
+        context.fillRect(x, y, width, 1);
+      }
+    }
+    return picture;
+  }
+
   paint() {
     if (!this.picture) return;
     const context = this.canvas.getContext("2d"),
@@ -184,7 +212,9 @@ export class HeatMap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.picture, this.left, this.top, this.cellX * this.columns, this.rowHeight * this.rows);
+    const box = [this.left, this.top, this.cellX * this.columns, this.rowHeight * this.rows];
+    context.drawImage(this.picture, ...box);
+    if (this.minuses) context.drawImage(this.minuses, ...box);
     context.font = this.texts.font;
     context.fillStyle = this.texts.colour;
     context.textBaseline = "middle";

@@ -4,7 +4,8 @@ import { ask } from "./api.js";
 import { ink, scale } from "./colours.js";
 import { bar, h, number, percent, put, table, whenSeen } from "./dom.js";
 import { matrixView } from "./matrix.js";
-import { go, query } from "./state.js";
+import { keepingFocus } from "./place.js";
+import { go, placeIn, query } from "./state.js";
 
 const nameOf = (name) =>
   name === "embeddings"
@@ -41,16 +42,21 @@ export async function show(root, { state, sentence }) {
 
 /** The first choice of each layer at each token, and the likeliest words at one position. */
 function lens(found, state, sentence) {
-  const amount = scale(0, 1, false);
-  const chosen =
-    state.position !== undefined && state.position !== ""
-      ? Math.min(Number(state.position) || 0, sentence.tokens.length - 1)
-      : (sentence.masks[0] ?? 1);
-  const target = sentence.predictions.find((prediction) => prediction.position === chosen);
-  const layers = found.names.map((_, i) => found.names.length - 1 - i);
-  return h(
-    "section",
-    { class: "panel", "aria-label": "Logit lens" },
+  const place = h("section", { class: "panel", id: "lens", "aria-label": "Logit lens" });
+  const draw = (chosen) => keepingFocus(place, () => put(place, lensParts(found, sentence, chosen, choose)));
+  const choose = (position) => {
+    go({ position }, { silent: true });
+    draw(position);
+  };
+  draw(placeIn(state.position, sentence.tokens.length) ?? sentence.masks[0] ?? 1);
+  return place;
+}
+
+function lensParts(found, sentence, chosen, choose) {
+  const amount = scale(0, 1, false),
+    target = sentence.predictions.find((prediction) => prediction.position === chosen),
+    layers = found.names.map((_, i) => found.names.length - 1 - i);
+  return [
     h("h2", {}, "Logit lens"),
     h(
       "p",
@@ -80,7 +86,7 @@ function lens(found, state, sentence) {
                     type: "button",
                     class: "link",
                     "aria-pressed": String(i === chosen),
-                    onclick: () => go({ position: i }, { replace: true }),
+                    onclick: () => choose(i),
                   },
                   token,
                 ),
@@ -140,13 +146,13 @@ function lens(found, state, sentence) {
             { class: "quiet" },
             `entropy ${number(found.entropy[layer][chosen], 3)}`,
             found.target?.[chosen]
-              ? `; target ${percent(found.target[chosen].probability[layer])}, place ${(found.target[chosen].rank[layer] + 1).toLocaleString("en")}`
+              ? `; target ${percent(found.target[chosen].probability[layer])}, place ${found.target[chosen].rank[layer].toLocaleString("en")}`
               : "",
           ),
         ),
       ),
     ),
-  );
+  ];
 }
 
 /** What each token adds to the logit of the target. */

@@ -26,6 +26,14 @@ export function placeName(axis, i) {
   return `${axis.kind} ${axis.numbers?.[i] ?? i}`;
 }
 
+const rowHeightOf = (rows, open) => (open ? 18 : Math.max(4, Math.min(16, Math.floor(180 / rows))));
+
+/** About as high as the map of an array will be, in pixels: the rows, the names of heads, and the line underneath. */
+export function mapHeight(sizes, open = false) {
+  const rows = sizes.length > 1 ? sizes.at(-2) : 1;
+  return rows * rowHeightOf(rows, open) + (sizes.length === 3 ? 52 : 32);
+}
+
 /** `matrix` is unpacked. `onSelect(index)` gets an index of the whole array, words by their ids. */
 export function matrixView(matrix, { name, open = false, marked = [], chosen = null, onSelect } = {}) {
   const heads = matrix.shape.length === 3 ? matrix.shape[0] : 1;
@@ -41,7 +49,7 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
     ...(flat ? [] : [real(axes[0], row)]),
     real(axes[1], column),
   ];
-  const rowHeight = open ? 18 : Math.max(4, Math.min(16, Math.floor(180 / rows)));
+  const rowHeight = rowHeightOf(rows, open);
   const cells = (list, head) =>
     list
       .map((index) =>
@@ -57,6 +65,7 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
       rows,
       columns,
       colouring,
+      signed: matrix.signed,
       rowHeight,
       rowLabels: axes[0]?.labels,
       columnLabels: axes[1].labels,
@@ -74,7 +83,7 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
       },
       onSelect: (cell) => {
         maps.forEach((other) => other !== map && other.chosen && ((other.chosen = null), other.paint()));
-        onSelect?.(indexOf(head, cell), map.value(...cell));
+        onSelect?.(indexOf(head, cell));
       },
     });
     [map.chosen] = chosen ? cells([chosen], head) : [null];

@@ -2,10 +2,10 @@
 
 import { isOffline } from "./api.js";
 import { bar, h, percent, put } from "./dom.js";
-import { go, joinTargets, masks, targets } from "./state.js";
+import { keepingFocus } from "./place.js";
+import { go, goToText, joinTargets, masks, targets } from "./state.js";
 
 export function drawSentence(root, { state, sentence, info, error }) {
-  const focused = root.contains(document.activeElement) ? document.activeElement.id : null;
   const field = h("input", {
     id: "text",
     type: "text",
@@ -22,35 +22,32 @@ export function drawSentence(root, { state, sentence, info, error }) {
       class: "type",
       onsubmit: (event) => {
         event.preventDefault();
-        if (field.value !== state.text)
-          go({ text: field.value, mask: "", target: "", cell: "", entry: "", query: "", key: "" });
+        if (field.value !== state.text) goToText(field.value);
       },
     },
     h("label", { for: "text" }, "Sentence"),
     field,
     isOffline ? null : h("button", { type: "submit" }, "Show"),
   );
-  if (error) put(root, form, h("p", { class: "refused", role: "alert" }, error));
-  else {
-    put(
-      root,
-      h(
-        "div",
-        { class: "said" },
-        form,
+  const parts = error
+    ? [form, h("p", { class: "refused", role: "alert" }, error)]
+    : [
         h(
-          "p",
-          { id: "hint", class: "quiet" },
-          isOffline
-            ? "This file holds one sentence; with mini-bert explore any sentence can be typed and any word masked."
-            : "Click a word to mask it; click it again to take the mask away.",
+          "div",
+          { class: "said" },
+          form,
+          h(
+            "p",
+            { id: "hint", class: "quiet" },
+            isOffline
+              ? "This file holds one sentence; with mini-bert explore any sentence can be typed and any word masked."
+              : "Click a word to mask it; click it again to take the mask away.",
+          ),
+          words(state, sentence),
         ),
-        words(state, sentence),
-      ),
-      predictions(state, sentence, info),
-    );
-  }
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+        predictions(state, sentence, info),
+      ];
+  keepingFocus(root, () => put(root, parts));
 }
 
 function words(state, sentence) {
@@ -113,6 +110,7 @@ function predictions(state, sentence, info) {
                 "button",
                 {
                   type: "button",
+                  id: `candidate-${found.position}-${candidate.id}`,
                   class: candidate.token === found.target ? "word target" : "word",
                   disabled: isOffline,
                   title: "Make this the target",

@@ -8,14 +8,13 @@ import { go, query } from "./state.js";
 const NAMES = { adamw: "AdamW", sgd: "plain gradient descent" };
 const RATES = ["0.0001", "0.0003", "0.001", "0.003", "0.01", "0.1"];
 
-export async function show(root, { state, sentence, info, changed }) {
-  if (!sentence.predictions.length) {
-    put(
-      root,
-      h("p", { class: "refused" }, "Nothing is masked, so there is no loss to step against: click a word to mask it."),
-    );
-    return;
-  }
+export async function show(root, { state, sentence, refusal, info, changed, again }) {
+  // without a loss there is no step to take, but steps that stand can be taken back
+  const blocked =
+    refusal ??
+    (sentence.predictions.length
+      ? null
+      : "Nothing is masked, so there is no loss to step against: click a word to mask it.");
   const result = h("div", { "aria-live": "polite" }),
     history = h("div");
   const rate = h("input", {
@@ -35,11 +34,13 @@ export async function show(root, { state, sentence, info, changed }) {
   );
   const undo = h("button", { type: "button", id: "undo", onclick: () => act("undo") }, "Undo");
   const reset = h("button", { type: "button", id: "reset", onclick: () => act("reset") }, "Reset");
+  const take = h("button", { type: "submit", id: "take-step", class: "main", disabled: blocked !== null }, "Take a step");
   const status = h("p", { class: "quiet", id: "steps-taken" });
 
   async function act(name, parameters = {}) {
     try {
       const found = await change(name, parameters);
+      if (blocked !== null) return again();
       if (name === "step") put(result, outcome(found));
       else {
         const now = isOffline ? sentence : await ask("sentence", query(state));
@@ -55,23 +56,27 @@ export async function show(root, { state, sentence, info, changed }) {
           ),
         );
       }
-      changed({ state: found.state, history: found.history, undoable: found.undoable });
+      changed({ state: found.state, steps: found.steps, history: found.history, undoable: found.undoable });
       draw(found);
     } catch (error) {
       put(result, h("p", { class: "refused" }, error.message));
     }
+    return undefined;
   }
 
   function draw(found) {
-    const taken = found.history.length;
+    const taken = found.steps,
+      first = taken - found.history.length + 1,
+      focused = document.activeElement;
     undo.disabled = isOffline || !found.undoable;
     reset.disabled = isOffline || !taken;
+    if (focused?.disabled) take.focus(); // a button that can do nothing more loses the focus
     status.textContent = taken
-      ? `${taken === 1 ? "One step stands" : `${taken} steps stand`}; ${found.undoable === 1 ? "it" : `the last ${found.undoable}`} can be undone. The files of the model are never changed.`
+      ? `${taken === 1 ? "One step stands" : `${taken} steps stand`}; ${undoableText(taken, found.undoable)}. The files of the model are never changed.`
       : "No step has been taken. The files of the model are never changed, only the copy in memory.";
     put(
       history,
-      ...(taken > 1
+      ...(found.history.length > 1
         ? [
             h("h2", {}, "Loss before each step"),
             lineChart(
@@ -80,7 +85,7 @@ export async function show(root, { state, sentence, info, changed }) {
                   name: "loss",
                   class: "first",
                   dots: true,
-                  x: found.history.map((_, i) => i + 1),
+                  x: found.history.map((_, i) => first + i),
                   y: found.history.map((entry) => entry.loss),
                 },
               ],
@@ -117,17 +122,24 @@ export async function show(root, { state, sentence, info, changed }) {
       ),
       h("label", { for: "optimiser" }, "Optimiser"),
       optimiser,
-      h("button", { type: "submit", id: "take-step", class: "main" }, "Take a step"),
+      take,
       undo,
       reset,
     ),
     isOffline ? offlineSteps(info, (parameters) => act("step", { ...query(state), ...parameters })) : null,
     status,
+    blocked === null ? null : h("p", { class: "refused" }, blocked),
     result,
     history,
   );
   draw(info);
-  if (isOffline) for (const field of [rate, optimiser, root.querySelector("#take-step")]) field.disabled = true;
+  if (isOffline) for (const field of [rate, optimiser, take]) field.disabled = true;
+}
+
+function undoableText(taken, undoable) {
+  if (!undoable) return "only a reset takes them back";
+  if (undoable < taken) return `the last ${undoable === 1 ? "one" : undoable} can be undone`;
+  return taken === 1 ? "it can be undone" : "all can be undone";
 }
 
 /** An exported file has the results of some steps, each taken from the model as it was loaded. */

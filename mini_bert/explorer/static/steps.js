@@ -2,7 +2,8 @@
 
 import { ask, has, unpack } from "./api.js";
 import { h, math, number, put, shape, unique, whenSeen } from "./dom.js";
-import { matrixView } from "./matrix.js";
+import { matrixView, mapHeight } from "./matrix.js";
+import { arrive } from "./place.js";
 import { go, query } from "./state.js";
 
 const TITLES = {
@@ -70,8 +71,7 @@ export function jumps(groups, label) {
           class: "link",
           onclick: () => {
             const section = document.getElementById(groupId(name));
-            section.scrollIntoView({ block: "start" });
-            section.querySelector("h2").focus({ preventScroll: true });
+            arrive(section, section.querySelector("h2"));
           },
         },
         name,
@@ -94,12 +94,13 @@ export function group(name, cards) {
 }
 
 /**
- * A step as a card. `of` is the pass; `facts` stand under the formula; `inspect(index, value)` makes what is shown
+ * A step as a card. `of` is the pass; `facts` stand under the formula; `inspect(index)` makes what is shown
  * when a cell is chosen; `place` are the two keys of the address that hold the step and its cell.
  */
 export function card({ step, of, heading, facts, inspect, place, state, marked = [] }) {
   const id = `${of}-${step.name}`,
     numbers = h("div", { class: "numbers" }),
+    isMap = step.shape.length > 1 || of === "backward",
     inspector = h("div", { class: "inspector", "aria-live": "polite" });
   const here = state[place[0]] === step.name;
   let chosen = here && state[place[1]] ? state[place[1]].split(",").map(Number) : null;
@@ -112,13 +113,18 @@ export function card({ step, of, heading, facts, inspect, place, state, marked =
   );
   const element = h(
     "article",
-    { class: `card${step.kind === "same" ? " slim" : ""}`, id, tabindex: "-1", "data-name": step.name },
+    { class: `card${here ? " named" : ""}`, id, tabindex: "-1", "data-name": step.name },
     h("header", {}, h("h3", {}, heading), h("span", { class: "shape", title: "shape" }, shape(step.shape)), openButton),
     math(step.formula),
     facts,
     numbers,
     inspector,
   );
+
+  /** Room for the map before it is there, so that nothing moves when it comes. */
+  function reserve() {
+    if (isMap) numbers.style.minHeight = `${mapHeight(step.shape, open)}px`;
+  }
 
   function draw() {
     put(numbers, matrixView(matrix, { name: heading, open, marked, chosen, onSelect: select }));
@@ -138,27 +144,33 @@ export function card({ step, of, heading, facts, inspect, place, state, marked =
     element.classList.toggle("wide", open);
     openButton.textContent = open ? "Close" : "Open";
     openButton.setAttribute("aria-expanded", String(open));
+    reserve();
     go({ [place[0]]: open ? step.name : "", [place[1]]: "" }, { silent: true });
     if (matrix) draw();
   }
 
-  async function select(index, value) {
-    chosen = index;
+  function select(index) {
     go({ [place[0]]: step.name, [place[1]]: index.join(",") }, { silent: true });
+    look(index);
+  }
+
+  async function look(index) {
+    chosen = index;
     put(inspector, h("p", { class: "quiet" }, "…"));
+    let found;
     try {
-      put(inspector, await inspect(index, value));
+      found = await inspect(index);
     } catch (error) {
-      put(inspector, h("p", { class: "refused" }, error.message));
+      found = h("p", { class: "refused" }, error.message);
     }
+    if (chosen === index) put(inspector, found); // not if another cell was chosen meanwhile
   }
 
   element.classList.toggle("wide", open);
-  if (step.shape.length > 1 || of === "backward") whenSeen(numbers, load);
+  reserve();
+  if (isMap) whenSeen(numbers, load);
   else openButton.remove();
-  if (chosen) select(chosen);
-  if (here) requestAnimationFrame(() => element.scrollIntoView({ block: "start" }));
-  element.redraw = () => matrix && draw();
+  if (chosen) look(chosen);
   return element;
 }
 
@@ -181,8 +193,13 @@ export function sources(step, state) {
           for (const other of button.parentElement.querySelectorAll("button"))
             other.setAttribute("aria-expanded", String(other === button && shown !== null));
           if (shown === null) return put(place);
-          const matrix = unpack(await ask("matrix", { ...query(state), of: "parameter", name }));
-          return put(place, h("h4", {}, name), matrixView(matrix, { name }));
+          try {
+            const matrix = unpack(await ask("matrix", { ...query(state), of: "parameter", name }));
+            if (shown === name) put(place, h("h4", {}, name), matrixView(matrix, { name }));
+          } catch (error) {
+            put(place, h("p", { class: "refused" }, error.message));
+          }
+          return undefined;
         },
       },
       `${name} `,

@@ -36,21 +36,23 @@ export async function show(root, { state, sentence }) {
     status = h("p", { class: "quiet" });
   const slider = h("input", { type: "range", id: "checkpoint", min: "0", step: "1" }),
     name = h("output", { for: "checkpoint", id: "checkpoint-name" });
-  const found = new Map(); // what each checkpoint says, by name
+  const found = new Map(); // what each checkpoint says; `best` is another one at another step
+  const keyOf = ({ name, step }) => `${name} ${step}`,
+    keysOf = (checkpoints) => checkpoints.map(keyOf).join("\n");
   let playing = null,
     live = null,
     gone = false;
   const now = () => run.checkpoints[Number(slider.value)];
 
   async function fetchOne(checkpoint, withAttention) {
-    const known = found.get(checkpoint.name);
+    const known = found.get(keyOf(checkpoint));
     if (known && (known.weights || !withAttention)) return known;
     const answer = await ask("checkpoint", {
       ...query(state),
       name: checkpoint.name,
       ...(withAttention || isOffline ? { attention: "1" } : {}),
     });
-    found.set(checkpoint.name, answer);
+    found.set(keyOf(checkpoint), answer);
     return answer;
   }
 
@@ -62,7 +64,7 @@ export async function show(root, { state, sentence }) {
     drawCurve();
     try {
       const answer = await fetchOne(checkpoint, true);
-      if (gone || now() !== checkpoint) return;
+      if (gone || !now() || keyOf(now()) !== keyOf(checkpoint)) return;
       put(
         detail,
         h(
@@ -106,7 +108,7 @@ export async function show(root, { state, sentence }) {
       );
       drawChances();
     } catch (error) {
-      put(detail, h("p", { class: "refused" }, error.message));
+      if (!gone) put(detail, h("p", { class: "refused" }, error.message));
     }
   }
 
@@ -145,7 +147,9 @@ export async function show(root, { state, sentence }) {
   }
 
   function drawChances() {
-    const known = run.checkpoints.filter((checkpoint) => found.has(checkpoint.name)).sort((a, b) => a.step - b.step);
+    const known = run.checkpoints
+      .filter((checkpoint) => found.has(keyOf(checkpoint)))
+      .sort((a, b) => a.step - b.step);
     if (known.length < 2 || !sentence.predictions.length) return;
     put(
       chances,
@@ -156,7 +160,7 @@ export async function show(root, { state, sentence }) {
           class: i ? "second" : "first",
           dots: true,
           x: known.map((checkpoint) => checkpoint.step),
-          y: known.map((checkpoint) => found.get(checkpoint.name).predictions[i].probability),
+          y: known.map((checkpoint) => found.get(keyOf(checkpoint)).predictions[i].probability),
         })),
         { at: now().step, label: "Probability of the target", yName: "probability" },
       ),
@@ -177,27 +181,37 @@ export async function show(root, { state, sentence }) {
   }
 
   function range(chosen) {
+    box.hidden = !run.checkpoints.length;
+    none.hidden = !box.hidden;
     slider.max = String(run.checkpoints.length - 1);
     const at = run.checkpoints.findIndex((checkpoint) => checkpoint.name === chosen);
     slider.value = String(at >= 0 ? at : run.checkpoints.length - 1);
   }
 
+  /** A run removes its oldest checkpoints as it adds new ones; who was at the newest one stays at the newest. */
   async function look() {
-    const before = run.checkpoints.length,
-      last = Number(slider.value) === before - 1,
-      chosen = now()?.name;
+    let next;
     try {
-      ({ run } = await ask("run"));
+      ({ run: next } = await ask("run"));
     } catch {
-      return;
+      return; // the next look may be answered
     }
-    if (gone) return;
-    range(last && run.checkpoints.length > before ? null : chosen);
-    if (run.checkpoints.length !== before) await fill();
-    if (now()?.name !== chosen) choose();
-    else drawCurve();
+    if (gone || !next) return;
+    const before = keysOf(run.checkpoints),
+      last = Number(slider.value) >= run.checkpoints.length - 1,
+      chosen = now();
+    run = next;
+    if (keysOf(run.checkpoints) === before) drawCurve();
+    else {
+      range(last ? null : chosen?.name);
+      if (!chosen || !now() || keyOf(now()) !== keyOf(chosen)) await choose();
+      else drawCurve();
+      await fill();
+    }
     if (run.finished) clearInterval(live);
   }
+
+  const seen = () => document.visibilityState === "visible" && look(); // a hidden page's clock runs slowly
 
   const play = h(
     "button",
@@ -224,31 +238,36 @@ export async function show(root, { state, sentence }) {
     "Play",
   );
   slider.addEventListener("input", choose);
+  const none = h("p", { class: "panel" }, "The run has no checkpoint yet; the page looks again every few seconds.");
+  const box = h(
+    "div",
+    {},
+    h("div", { class: "panel scrub" }, h("label", { for: "checkpoint" }, "Checkpoint"), slider, name, play),
+    h(
+      "div",
+      { class: "training" },
+      h("section", { class: "panel" }, h("h2", {}, "Loss"), curve, chances),
+      h("section", { class: "panel" }, h("h2", {}, "At this checkpoint"), detail),
+    ),
+  );
   put(
     root,
     h("p", { class: "lead" }, "Move through the checkpoints and watch predictions and attention form."),
     status,
-    run.checkpoints.length
-      ? [
-          h("div", { class: "panel scrub" }, h("label", { for: "checkpoint" }, "Checkpoint"), slider, name, play),
-          h(
-            "div",
-            { class: "training" },
-            h("section", { class: "panel" }, h("h2", {}, "Loss"), curve, chances),
-            h("section", { class: "panel" }, h("h2", {}, "At this checkpoint"), detail),
-          ),
-        ]
-      : h("p", { class: "panel" }, "The run has no checkpoint yet; the page looks again every few seconds."),
+    box,
+    none,
   );
-  if (run.checkpoints.length) {
-    range(state.checkpoint);
-    await choose();
-    fill();
+  range(state.checkpoint);
+  await choose();
+  fill();
+  if (!isOffline && !run.finished) {
+    live = setInterval(look, EVERY);
+    document.addEventListener("visibilitychange", seen);
   }
-  if (!isOffline && !run.finished) live = setInterval(look, EVERY);
   return () => {
     gone = true;
     clearInterval(live);
     clearInterval(playing);
+    document.removeEventListener("visibilitychange", seen);
   };
 }

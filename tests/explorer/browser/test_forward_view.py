@@ -1,0 +1,89 @@
+"""Forward in a real browser: every step with the numbers of the Python API, cells taken apart, words masked."""
+
+import pytest
+from browsing import MASK, TEXT, Keys
+
+from mini_bert.analysis.forward_steps import explain_cell, step_through_forward_pass
+from mini_bert.analysis.logit_lens import lens_of_text
+
+
+def test_every_step_is_shown_and_the_sum_behind_a_cell(page, model, words):
+    page.open("forward")
+    passed = step_through_forward_pass(model, words, TEXT, mask=[MASK])
+    assert page.script("return [...document.querySelectorAll('.card')].map(card => card.dataset.name)") == passed.names
+    assert len(page.all(".card math")) == len(passed) - 1
+    assert [found.text for found in page.all("#forward-tokens .ids span")] == passed.tokens
+    page.map("forward-scores_1", "figure:nth-child(2) canvas").click()
+    page.walk_to(3, 2)
+    assert "head 1, “for”, “met”" in page.find("#forward-scores_1 .readout").text
+    page.press(Keys.ENTER)
+    cell = explain_cell(passed["scores_1"], 3, 2, head=1)
+    page.until(lambda: "scores_1[1,3,2]" in page.find("#forward-scores_1 .expression").text)
+    assert page.number("#forward-scores_1 [data-value]") == cell.value
+    assert float(page.find("#forward-scores_1 [data-total]").get_attribute("data-total")) == cell.total
+    assert len(page.all("#forward-scores_1 .terms tr")) == 13          # twelve terms, and the rest together
+    page.find("#forward-scores_1 .explanation button").click()
+    assert len(page.all("#forward-scores_1 .terms tr")) == len(cell.terms)
+
+
+def test_a_matrix_and_a_parameter_can_be_opened(page):
+    page.open("forward", step="Q_0")
+    opened = page.find("#forward-Q_0")
+    assert "wide" in opened.get_attribute("class")
+    button = page.find("#forward-Q_0 button.source")
+    button.click()
+    page.until(lambda: button.get_attribute("aria-expanded") == "true" and page.all("#forward-Q_0 .sources canvas"))
+    page.script("document.querySelector('#forward-Q_0 header button').click()")
+    assert "wide" not in opened.get_attribute("class")
+    assert "step=" not in page.driver.current_url
+
+
+def test_words_are_masked_by_a_click_and_targets_chosen(page, model, words):
+    page.open("forward", mask="")
+    assert page.all(".prediction") == []
+    page.find("#token-2").click()
+    page.settle("forward")
+    assert "mask=2" in page.driver.current_url
+    assert page.find("#token-2").text.split() == ["[MASK]", "met"]
+    assert page.find("#target-2").get_attribute("value") == "met"
+    page.find(".prediction li button").click()
+    page.settle("forward")
+    assert "target=2" in page.driver.current_url
+    best = lens_of_text(model, words, TEXT, mask=[2]).top(words)[-1][0][0]
+    assert page.find("#target-2").get_attribute("value") == best.token
+    assert page.number(".prediction li .number") == pytest.approx(best.probability, rel=1e-5)
+    field = page.find("#target-2")
+    field.clear()
+    field.send_keys("went", Keys.ENTER)
+    page.settle("forward")
+    assert "2%3Awent" in page.driver.current_url
+
+
+def test_negative_cells_can_be_told_without_colour(page):
+    """In greyscale the ends of a signed scale are alike: a negative cell has a minus in it, a positive one has none."""
+    page.open("step")
+    colours = page.script("""
+        return Promise.all([import("/heatmap.js"), import("/colours.js")]).then(([{ HeatMap }, { scale }]) => {
+            const map = new HeatMap({ data: [-1, 1], rows: 1, columns: 2, colouring: scale(-1, 1, true), signed: true,
+                                      rowHeight: 18, cellWidth: 10, name: "two cells" });
+            document.body.append(map.element);
+            map.draw();
+            const { width, height } = map.canvas, colours = [new Set(), new Set()];
+            const pixels = new Uint32Array(map.canvas.getContext("2d").getImageData(0, 0, width, height).data.buffer);
+            pixels.forEach((pixel, i) => colours[Math.floor((2 * (i % width)) / width)].add(pixel));
+            return colours.map((found) => found.size);
+        });""")
+    assert colours[0] > 1
+    assert colours[1] == 1
+
+
+@pytest.mark.parametrize("width", [1300, 360])
+def test_a_map_has_no_scrollbar_that_it_does_not_need(page, width):
+    """A closed map is as wide as its place."""
+    page.width(width)
+    page.open("forward")
+    page.map("forward-logits")
+    page.map("forward-scores_0")
+    page.until(lambda: len(page.all(".heatmap")) > 5)
+    assert page.script("return [...document.querySelectorAll('.heatmap')]"
+                       ".filter((map) => map.scrollWidth > map.clientWidth).length") == 0

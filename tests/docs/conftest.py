@@ -57,8 +57,8 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def environment() -> dict[str, str]:
-    return ENVIRONMENT
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**ENVIRONMENT, "MINI_BERT_CACHE": str(tmp_path / "cache")}
 
 
 @pytest.fixture

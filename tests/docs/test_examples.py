@@ -1,0 +1,50 @@
+"""The scripts that people copy run on small data, and say in one sentence what is wrong with their input."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(name: str, *arguments: str, cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-W", "error", str(ROOT / "examples" / name), *arguments], cwd=cwd,
+                          env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_model_is_trained_on_a_folder_and_fills_a_mask(scratch: Path, environment: dict[str, str]):
+    done = run("pretrain_on_a_folder.py", "letters", "--out", "own.model", "--config", "small", "--minutes", "0.05",
+               "--vocab-size", "600", "--ask", "Return the [MASK].", cwd=scratch, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "600 pieces" in done.stdout
+    assert len(re.findall(r"^ *[\d.]+%  \S+$", done.stdout, re.MULTILINE)) == 5
+    assert (scratch / "own.model" / "run" / "best" / "model.safetensors").exists()
+
+
+def test_texts_are_classified_beside_baselines(scratch: Path, environment: dict[str, str]):
+    done = run("classify.py", "reviews/train.tsv", "reviews/dev.tsv", "--out", "own.model", "--epochs", "1",
+               "--seeds", "1", "a warm and funny film", cwd=scratch, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert all(word in done.stdout for word in ("fine-tuned", "from random weights", "majority", "bag of words"))
+    assert re.search(r"^[01] \(\d+%\)  a warm and funny film$", done.stdout, re.MULTILINE)
+    assert (scratch / "own.model" / "task.json").exists()
+
+
+def test_a_line_is_found_by_itself_and_the_second_search_uses_what_was_kept(scratch: Path, environment: dict[str, str]):
+    outputs = [run("semantic_search.py", "sentences.txt", "A dog barks at night.", "--top", "1", cwd=scratch,
+                   environment=environment) for _ in range(2)]
+    assert [done.returncode for done in outputs] == [0, 0], outputs[0].stderr
+    assert outputs[0].stdout == outputs[1].stdout
+    assert re.search(r"1\.00  A dog barks at night\.", outputs[0].stdout)
+    assert len(list(scratch.glob(".sentences.txt.*.npy"))) == 1
+
+
+def test_a_missing_file_is_answered_in_one_sentence(scratch: Path, environment: dict[str, str]):
+    for name, arguments in (("pretrain_on_a_folder.py", ["nowhere", "--out", "x"]),
+                            ("classify.py", ["nowhere.tsv", "nowhere.tsv", "--out", "x"]),
+                            ("semantic_search.py", ["nowhere.txt", "a query"])):
+        done = run(name, *arguments, cwd=scratch, environment=environment)
+        assert done.returncode == 1
+        assert "nowhere" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -37,6 +37,7 @@ VERBS = {
     "agreement": "zero_shot:agreement_command",
     "facts": "zero_shot:facts_command",
     "similarity": "zero_shot:similarity_command",
+    "exercise": "exercise:app",
     "doctor": "doctor:doctor_command",
     "report": "report:report_command",
     "plot": "plot:plot_command",

@@ -19,6 +19,7 @@ ALLOWED = {
     "training": {"core", "text", "configs"},
     "evaluation": {"core", "text", "configs", "training", "inference"},
     "analysis": {"core", "text", "configs", "training", "inference", "evaluation"},
+    "exercises": {"core", "text", "configs", "training", "analysis"},
     "plots": set(),
     "inference": {"core", "text"},
     "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots"},
@@ -29,7 +30,7 @@ ALLOWED = {
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
-               "analysis": {"numpy"},
+               "analysis": {"numpy"}, "exercises": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"},
                "explorer": {"numpy", "starlette", "uvicorn"},
                "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}

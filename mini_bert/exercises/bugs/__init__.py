@@ -1,0 +1,8 @@
+"""Planted bugs, to be found by their symptoms."""
+
+from .bug import Bug
+from .causes import CAUSES
+from .means import MEANS, Look, Means, healthy
+from .planted import BUGS
+
+__all__ = ["BUGS", "CAUSES", "MEANS", "Bug", "Look", "Means", "healthy"]

@@ -1,0 +1,25 @@
+"""The causes among which a learner chooses: one list for all bugs, so that it gives nothing away."""
+
+CAUSES = {
+    "bias-correction": "Adam's moments are used without their bias correction.",
+    "decay-coupled": "Weight decay is added to the gradient instead of acting on the weights.",
+    "decay-everywhere": "Weight decay acts on biases and LayerNorms too.",
+    "dropout-scale": "What dropout keeps is not scaled up.",
+    "not-zeroed": "The gradients of the last step are not cleared before those of the next are added.",
+    "mean-of-means": "Each micro-batch takes the mean of its own losses, and the mean of these means is used.",
+    "clip-parts": "Gradients are clipped for each micro-batch, not for the whole batch.",
+    "shifted": "The labels are those of the neighbouring position.",
+    "all-positions": "The loss is taken at all positions, not at the masked ones alone.",
+    "specials": "Special tokens are masked and asked for.",
+    "leak": "Held-out text is part of the training text.",
+    "mask-none": "Nothing hides the padding: keys that are padding are attended to.",
+    "mask-embeddings": "The padding mask is applied to the embeddings instead of the scores.",
+    "scale": "The scores are not divided by sqrt(d_k).",
+    "softmax-axis": "The softmax runs over the queries instead of the keys.",
+    "softmax-term": "The backward of the softmax lacks its correction term.",
+    "layernorm": "The backward of LayerNorm lacks the term that flows through the variance.",
+    "residual": "The backward of a layer forgets the way around the attention.",
+    "scatter": "Where an id occurs more than once, the gradient of one place is kept and the others are lost.",
+    "positions": "The position embeddings are never added.",
+    "transposed": "A weight matrix is used untransposed in a backward.",
+}

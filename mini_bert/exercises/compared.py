@@ -1,0 +1,97 @@
+"""Exercises that are graded by comparison: a backward with finite differences of its forward."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.gradcheck import Check, numerical_gradient
+from ..randomness import generator
+from .answer import Answer, AnswerError
+from .exercise import Clues, Exercise, Grade, Pieces, named
+from .grading import compare
+
+STEP = 1e-4
+
+
+def slopes(loss: Callable[[], float], x: Array) -> Array:
+    """d loss / dx by central differences with two steps, extrapolated, so that their error in h^2 cancels."""
+    coarse, fine = numerical_gradient(loss, x, 2 * STEP), numerical_gradient(loss, x, STEP)
+    made: Array = (4 * fine - coarse) / 3
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Compared(Exercise):
+    """An exercise whose outputs are arrays that can be computed in another way, and compared."""
+
+    clues: Clues = field(default_factory=Clues)
+
+    @abstractmethod
+    def cases(self, seed: int) -> tuple[Pieces, ...]:
+        """The cases with all their pieces."""
+
+    @abstractmethod
+    def attempt(self, answer: Answer, pieces: Pieces) -> dict[str, Any]:
+        """The outputs of an answer in one case, by name."""
+
+    def grade(self, answer: Answer, seed: int = 0) -> Grade:
+        return compare(self.name, self.cases(seed), lambda pieces: self.attempt(answer, pieces), self.clues, self.hints)
+
+
+@dataclass(frozen=True, eq=False)
+class Backward(Compared):
+    """NAME_backward, compared with central differences of NAME_forward under a random cotangent."""
+
+    checks: Sequence[Check] = ()
+    pieces: Callable[[Pieces], Mapping[str, Any]] = field(default=lambda pieces: {})
+
+    @property
+    def forward(self) -> str:
+        return f"{self.name}_forward"
+
+    @property
+    def writes(self) -> str:
+        return f"{self.name}_backward"
+
+    @lru_cache(maxsize=4)                                 # noqa: B019  exercises live as long as the process
+    def cases(self, seed: int) -> tuple[Pieces, ...]:
+        return tuple(self._case(check, seed) for check in self.checks)
+
+    def _case(self, check: Check, seed: int) -> Pieces:
+        rng = generator(seed, "exercise", self.name, check.name)
+        forward = getattr(self.solution, self.forward)
+        names = list(signature(forward).parameters)
+        inputs = [np.asarray(x, np.float64) for x in check.inputs(rng)]
+        y, _ = forward(*inputs, **check.constants())
+        cotangent = rng.standard_normal(np.shape(y))
+        dy = cotangent if cotangent.shape else float(cotangent)
+
+        def loss() -> float:
+            return float(np.sum(forward(*inputs, **check.constants())[0] * dy))
+
+        expected = {f"d{name}": slopes(loss, x) for name, x in zip(names, inputs, strict=False)}
+        made = Pieces(case=check.name, check=check, inputs=inputs, y=y, dy=dy, expected=expected,
+                      **dict(zip(names, inputs, strict=False)), **check.constants(), **expected)
+        vars(made).update(self.pieces(made))
+        return made
+
+    def attempt(self, answer: Answer, pieces: Pieces) -> dict[str, Any]:
+        inputs = [x.copy() for x in pieces.inputs]
+        given = answer.call(self.forward, *inputs, **pieces.check.constants())
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise AnswerError(f"{self.forward} must return its result and a cache, as it did at the start.")
+        y, cache = given
+        if np.shape(y) != np.shape(pieces.y) or not np.allclose(np.asarray(y, float), pieces.y, rtol=1e-9, atol=1e-12):
+            raise AnswerError(f"{self.forward} no longer computes what it did when the exercise was started; "
+                        "the backward is graded against that one.")
+        dy = pieces.dy.copy() if isinstance(pieces.dy, np.ndarray) else pieces.dy
+        made = named(answer.call(self.writes, dy, cache), tuple(pieces.expected), self.writes)
+        if np.any(dy != pieces.dy) or any((a != b).any() for a, b in zip(inputs, pieces.inputs, strict=True)):
+            raise AnswerError(f"{self.writes} changes its arguments in place; others may need them, so work on copies.")
+        return made

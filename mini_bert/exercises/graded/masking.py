@@ -1,0 +1,170 @@
+"""Exercise: which tokens are chosen and what becomes of them, graded by what must hold exactly and by statistics.
+
+A share is measured over thousands of tokens and compared with the right one in standard deviations of the binomial
+distribution; more than six, which chance gives next to never, is wrong.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...randomness import generator
+from ..answer import Answer, AnswerError
+from ..exercise import Exercise, Grade, Row, named
+from ..solutions.masking import MASK, SHARE, SPECIAL
+
+V, ROWS, T, SHORTEST = 40, 2000, 32, 12
+LIMIT = 6.0                   # standard deviations
+
+
+class Sample(NamedTuple):
+    """What an answer made of some rows: everything is (ROWS, T)."""
+
+    ids: Any
+    seen: Any
+    targets: Any
+    chosen: Any
+
+    @property
+    def ordinary(self) -> Any:
+        return ~np.isin(self.ids, SPECIAL)
+
+    @property
+    def wanted(self) -> Any:
+        """How many of each row are to be chosen."""
+        counts = self.ordinary.sum(axis=1)
+        return np.minimum(counts, np.maximum(1, np.array([round(SHARE * n) for n in counts.tolist()])))
+
+
+class Rule(NamedTuple):
+    """Something that must hold: its measure of how far it is from holding, and the likely cause if it does not."""
+
+    name: str
+    measure: Callable[[Sample], float]            # a share that must be 0, or standard deviations from what is right
+    cause: str
+    limit: float = 0.0
+
+
+def _deviation(measured: float, right: float, n: int) -> float:
+    """How many standard deviations a share of n draws is off."""
+    return abs(measured - right) / sqrt(right * (1 - right) / n) if n else float("inf")
+
+
+def _share(of: Callable[[Sample], Any], right: float) -> Callable[[Sample], float]:
+    def measure(s: Sample) -> float:
+        hits = of(s)[s.chosen]
+        return _deviation(float(hits.mean()) if len(hits) else 0.0, right, len(hits))
+    return measure
+
+
+def _evenness(s: Sample) -> float:
+    """Of the positions that are ordinary in nearly every row: how far the one chosen most or least often is off."""
+    rows = s.ordinary[:, 1 : SHORTEST - 1].all(axis=1)
+    right = float(np.mean(s.wanted[rows] / s.ordinary[rows].sum(axis=1)))
+    shares = s.chosen[rows, 1 : SHORTEST - 1].mean(axis=0)
+    return max(_deviation(share, right, int(rows.sum())) for share in shares.tolist())
+
+
+# a random token may be the old one: 1 in V - 5 looks as if it had stayed
+_SAME = 0.1 + 0.1 / (V - len(SPECIAL))
+RULES = [
+    Rule("targets are the ids", lambda s: float((s.targets != s.ids).mean()),
+         "The second output is what the model is asked for: the ids as they were, before anything was hidden."),
+    Rule("specials are never chosen", lambda s: float((s.chosen & ~s.ordinary).mean()),
+         "Special tokens are chosen: choose among ordinary tokens alone. [CLS], [SEP] and padding teach nothing."),
+    Rule("only the chosen change", lambda s: float(((s.seen != s.ids) & ~s.chosen).mean()),
+         "Tokens change that are not marked as chosen: the model would see a riddle that nobody asks about."),
+    Rule("the count in each row", lambda s: float((s.chosen.sum(axis=1) != s.wanted).mean()),
+         "The number chosen in a row is not max(1, round(0.15 n)) of its n ordinary tokens. A draw for every token by "
+         "itself gives 0.15 n on average only; counting chosen = (seen != ids) loses the tenth that stays."),
+    Rule("random tokens are ordinary", lambda s: float((np.isin(s.seen, SPECIAL[:MASK]) & s.chosen).mean()),
+         "Some random tokens are special ones: draw from 5 to V - 1."),
+    Rule("every position alike", _evenness,
+         "Some positions are chosen more often than others: shuffle the ordinary positions of a row before taking the "
+         "first of them.", LIMIT),
+    Rule("[MASK] in 80 %", _share(lambda s: s.seen == MASK, 0.8),
+         "Of the chosen tokens 80 % become [MASK]: one draw for each decides between the three fates.", LIMIT),
+    Rule("unchanged in 10 %", _share(lambda s: s.seen == s.ids, _SAME),
+         "Of the chosen tokens a tenth stays as it is: without them the model could tell from [MASK] alone where "
+         "it is asked.", LIMIT),
+    Rule("random in 10 %", _share(lambda s: (s.seen != MASK) & (s.seen != s.ids), 0.2 - _SAME),
+         "Of the chosen tokens a tenth becomes a random one.", LIMIT),
+    Rule("the random ones are of all kinds", lambda s: _variety(s),
+         "The random tokens are few different ones: draw one for each place, from all ordinary ids.", LIMIT),
+]
+
+
+def _variety(s: Sample) -> float:
+    drawn = s.seen[s.chosen & (s.seen != MASK) & (s.seen != s.ids)]
+    counts = np.bincount(drawn, minlength=V)[len(SPECIAL):V]
+    return max((_deviation(n / len(drawn), 1 / len(counts), len(drawn)) for n in counts.tolist()), default=0.0) \
+        if len(drawn) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Masked(Exercise):
+    @property
+    def writes(self) -> str:
+        return "choose_and_mask"
+
+    def grade(self, answer: Answer, seed: int = 0) -> Grade:
+        try:
+            sample = self._sample(answer, seed)
+        except AnswerError as fault:
+            return Grade(self.name, [Row(rule.name, float("nan"), False, "", "did not run") for rule in RULES],
+                         [f"To begin: {self.hints[0]}"] if fault.kind is NotImplementedError else [], str(fault))
+        return judged(self.name, sample)
+
+    def _sample(self, answer: Answer, seed: int) -> Sample:
+        ids = rows(seed)
+        given = ids.copy()
+        first, again = (named(answer.call(self.writes, given, V, generator(seed, "exercise", "masking", "answer")),
+                              ("seen", "targets", "chosen"), self.writes) for _ in range(2))
+        if (given != ids).any():
+            raise AnswerError(f"{self.writes} changes ids in place: work on a copy, the targets are the old ids.")
+        for name, kind in (("seen", "iu"), ("targets", "iu"), ("chosen", "b")):
+            value = first[name]
+            if not isinstance(value, np.ndarray) or value.shape != ids.shape or value.dtype.kind not in kind:
+                what = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+                wanted = "booleans" if kind == "b" else "whole numbers"
+                raise AnswerError(f"{name} must be an array of {wanted} of the shape of ids, {ids.shape}, not {what}.")
+            if (value != again[name]).any():
+                raise AnswerError(f"{self.writes} gives another {name} for the same generator: draw from rng alone.")
+        return Sample(ids, **first)
+
+
+def rows(seed: int) -> Any:
+    """Rows as batches have them: [CLS] words [SEP] padding; one of no words, one of one word."""
+    rng = generator(seed, "exercise", "masking", "rows")
+    ids = rng.integers(len(SPECIAL), V, (ROWS, T))
+    lengths = rng.integers(SHORTEST, T + 1, ROWS)
+    lengths[:3] = 2, 3, 8
+    ids[np.arange(T) >= lengths[:, None]] = 0
+    ids[:, 0], ids[np.arange(ROWS), lengths - 1] = 2, 3
+    ids[5, 4] = 1                                         # an unknown word
+    return ids
+
+
+def judged(name: str, sample: Sample) -> Grade:
+    """The verdict by every rule."""
+    rows = []
+    for rule in RULES:
+        off = rule.measure(sample)
+        note = "" if off <= rule.limit else f"{off:.1f} standard deviations off" if rule.limit else \
+            f"does not hold for a share of {off:.3f}"
+        rows.append(Row(rule.name, off, off <= rule.limit, "", note))
+    failed = [rule.cause for rule, row in zip(RULES, rows, strict=True) if not row.passed]
+    return Grade(name, rows, failed[:2])
+
+
+EXERCISE = Masked(
+    "masking", "the 80/10/10 choice of masked tokens", 3, "math/masking.md",
+    hints=("Three steps: which positions may be chosen, which of them are, and what the model sees there. Work on a "
+           "copy of ids.",
+           "Row by row: the ordinary positions, shuffled by rng.permutation, and the first max(1, round(0.15 n)) of "
+           "them.",
+           "One number from rng.random for each place decides: below 0.8 [MASK], below 0.9 a random id from 5 to V - "
+           "1, else the token stays. All three are chosen, the last one too."))

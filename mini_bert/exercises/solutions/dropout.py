@@ -1,0 +1,22 @@
+"""Dropout: each element is kept with probability 1 - rate, and what is kept is scaled so that the mean stays.
+
+    keep = 1 with probability q = 1 - rate, else 0        y = keep x / q
+"""
+
+import numpy as np
+
+from mini_bert.core.arrays import Array, BoolArray
+
+Cache = tuple[BoolArray, float]
+
+
+def dropout_forward(x: Array, rate: float, rng: np.random.Generator) -> tuple[Array, Cache]:
+    """x of any shape -> y of that shape; the cache holds keep, of that shape, and q."""
+    keep, q = rng.random(x.shape) >= rate, 1 - rate
+    return x * keep / q, (keep, q)
+
+
+def dropout_backward(dy: Array, cache: Cache) -> Array:
+    """dy of any shape -> dx of that shape."""
+    keep, q = cache
+    return dy * keep / q                    # each y is a multiple of its own x: the same multiple goes back

@@ -6,7 +6,7 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test browser screenshots check docs parity bench-text bench-train bench-scaling clean
+.PHONY: help quickstart test browser screenshots check docs notebooks parity bench-text bench-train bench-scaling clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -25,7 +25,7 @@ quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a m
 	@echo "The report of the run: $(CURDIR)/runs/quickstart/report.html"
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
-	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity --ignore=tests/docs
 
 browser: $(VENV)/.browser           ## test the explorer in a real browser, Debian's chromium
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
@@ -40,8 +40,12 @@ check: $(VENV)/.check               ## ruff, mypy --strict
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-docs: $(VENV)/.docs                 ## build the documentation site into build/site; warnings and dead links are errors
+docs: $(VENV)/.docs                 ## run the pages' examples, then build the site into build/site; dead links are errors
+	$(VENV)/bin/python -m pytest -n auto tests/docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+notebooks: $(VENV)/.notebooks       ## execute the notebooks; fails if one does not run, or its outputs are stale
+	$(VENV)/bin/python notebooks/execute.py
 
 parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
 	$(PARITY)/bin/python -m pytest tests/parity
@@ -83,8 +87,12 @@ $(VENV)/.check: $(VENV)/.test
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[check]"
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/.installed
+$(VENV)/.docs: $(VENV)/.test
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
+
+$(VENV)/.notebooks: $(VENV)/.test
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[notebooks]"
 	@touch $@
 
 $(PARITY)/.installed: $(SOURCES)

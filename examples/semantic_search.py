@@ -1,0 +1,67 @@
+"""Search a file by meaning: lines become vectors once, and a query finds the nearest.
+
+    python examples/semantic_search.py sentences.txt "A dog barks." "Where is the train?"
+
+The vectors are kept beside the file. The shipped model is small, and its vectors are a rough measure of likeness; with
+`--model DIR`, the files of a BERT that was trained for sentences, the same script does far better.
+"""
+
+import argparse
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import mini_bert
+from mini_bert import MiniBERT, WordPieceTokenizer
+from mini_bert.inference.embed import embed
+
+Vectors = npt.NDArray[np.float32]
+
+
+def kept_vectors(file: Path, lines: list[str], model: MiniBERT, tokenizer: WordPieceTokenizer) -> Vectors:
+    """The vectors of the lines, from a file beside theirs if it is of the same lines and the same weights."""
+    digest = sha256("\n".join(lines).encode() + model.params.flat.tobytes()).hexdigest()[:16]
+    place = file.with_name(f".{file.name}.{digest}.npy")
+    if place.exists():
+        return np.asarray(np.load(place, allow_pickle=False), np.float32)
+    vectors = embed(model, tokenizer, lines)
+    np.save(place, vectors)
+    return vectors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", type=Path, help="Text, a passage a line.")
+    parser.add_argument("queries", nargs="+", help="What to look for.")
+    parser.add_argument("--model", default="mini", help="A shipped model, or a directory of a BERT.")
+    parser.add_argument("--top", type=int, default=3, help="Lines to show for each query.")
+    options = parser.parse_args()
+
+    lines = [line for line in options.file.read_text("utf-8").splitlines() if line.strip()]
+    model, tokenizer = mini_bert.load(options.model), WordPieceTokenizer.load(options.model)
+    vectors = kept_vectors(options.file, lines, model, tokenizer)
+
+    # Vectors of a language model share a large common part, which says nothing about meaning. Without it, cosines
+    # spread out. It is taken from the lines, and the queries must be treated alike.
+    common = vectors.mean(axis=0)
+    found = _unit(vectors - common)
+    asked = _unit(embed(model, tokenizer, options.queries) - common)
+    for query, cosines in zip(options.queries, asked @ found.T, strict=True):
+        print(query)
+        for place in np.argsort(-cosines)[: options.top]:
+            print(f"  {cosines[place]:5.2f}  {lines[place]}")
+
+
+def _unit(rows: Vectors) -> Vectors:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-12), np.float32)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (mini_bert.MiniBertError, OSError) as error:       # one sentence for the person, not a traceback
+        sys.exit(str(error))

@@ -42,8 +42,9 @@ def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
     def rounded(values: list[Any]) -> list[float | None]:
         return [None if value is None else round(float(value), 4) for value in values]
 
-    seeds = [yaml.safe_load((run / "config.yaml").read_text("utf-8"))["training"]["seed"] for run in runs]
-    return {"about": about, "seeds": seeds, "band_until": max((at for at in tokens if at <= until), default=0),
+    configs = [yaml.safe_load((run / "config.yaml").read_text("utf-8")) for run in runs]
+    return {"about": about, "seeds": [config["training"]["seed"] for config in configs],
+            "unigram_loss": round(configs[0]["about"]["unigram_loss"], 4), "band_until": max((at for at in tokens if at <= until), default=0),
             "tokens": tokens, "mean": rounded(mean), "low": rounded(low), "high": rounded(high)}
 
 

@@ -64,7 +64,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .analysis.components import MathematicalAnalyzer
     from .analysis.explorer import MathematicalExplorer
-    from .analysis.training_analyzer import TrainingAnalyzer
+    from .report.training_analyzer import TrainingAnalyzer
     from .text.corpus import Corpus
     from .text.generator import MLMDataGenerator
     from .text.tokenizer import WordPieceTokenizer
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
 _LATER = {"AdamW": "training.optimiser", "Corpus": "text.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.components", "MathematicalExplorer": "analysis.explorer",
-          "Trainer": "training.trainer", "TrainingAnalyzer": "analysis.training_analyzer",
+          "Trainer": "training.trainer", "TrainingAnalyzer": "report.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.tokenizer"}
 
 

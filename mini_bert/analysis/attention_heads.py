@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.arrays import Array, BoolArray, IntArray
 from ..core.model import MiniBERT
@@ -21,9 +20,9 @@ from ..evaluation.metrics import fields_of
 from ..inference.inputs import by_length, padded, require_vocabulary
 from ..text.tokenizer import WordPieceTokenizer
 from ..text.vocabulary import Vocabulary
+from .probabilities import Floats
 from .sequences import at_rest, read_sentence
 
-Floats = npt.NDArray[np.float64]
 # A head that looks everywhere is broad, wherever most of its weight falls by that; else it is of the type with the
 # largest figure of those that reach their threshold; else mixed.
 BROAD = 0.9                   # of the largest entropy there can be

@@ -19,6 +19,7 @@ from ..core.arrays import Array, IntArray
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ..core.params import Parameters
+from ..core.watch import recorded
 from ..errors import InputError
 from ..text.tokenizer import WordPieceTokenizer
 from .formulas import Formula
@@ -96,13 +97,8 @@ def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardP
     total, cache = cross_entropy_forward(forward["logits"].array, wanted, selected)
     dlogits = cross_entropy_backward(1 / len(places), cache)
     shown: dict[str, Array] = {}
-
-    def watch(name: str, value: Array) -> Array:
-        shown[name] = one_sequence(value).copy()
-        return value
-
     gradients = model.params.zeros_like()
-    model.backward(dlogits[None], forward.cache, gradients, watch=watch)
+    model.backward(dlogits[None], forward.cache, gradients, watch=recorded(shown, one_sequence))
     exps, sums, *_ = cache
     likely = exps[np.arange(len(places)), wanted[places]] / sums
     check = DoubleLoss(model, forward.ids, places, wanted[places])

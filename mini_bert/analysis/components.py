@@ -14,9 +14,9 @@ from ..core.inputs import as_array, check_floats
 from ..core.model import MiniBERT
 from ..core.ops.attention import attention_forward
 from ..core.ops.layernorm import layernorm_forward
+from ..core.watch import recorded
 from ..errors import InputError
-
-Floats = npt.NDArray[np.float64]
+from .probabilities import Floats, entropy
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class AttentionComputation:
     scores: Array                         # products * scale, -inf at hidden keys
     attention_weights: Array              # softmax of the scores
     context: Array                        # attention_weights V
-    entropy: Array                        # of each query's weights, in nats
+    entropy: Floats                       # of each query's weights, in nats
     strongest: npt.NDArray[np.int64]      # the key with the largest weight, by query
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,16 +96,10 @@ class MathematicalAnalyzer:
                              f"not {', '.join(str(a.shape) for a in arrays)}.")
         q, k, v = (a.reshape((1,) * (4 - axes) + a.shape) for a in arrays)
         seen: dict[str, Array] = {}
-
-        def watch(name: str, value: Array) -> Array:
-            seen[name] = value.copy()
-            return value
-
-        context, _ = attention_forward(q, k, v, key_mask, watch=watch)
+        context, _ = attention_forward(q, k, v, key_mask, watch=recorded(seen, np.ndarray.copy))
         weights = seen["attention_weights"]
-        logs = np.log(np.maximum(weights, np.finfo(weights.dtype).tiny))
         whole = {"products": q @ k.transpose(0, 1, 3, 2), "scores": seen["scores"], "attention_weights": weights,
-                 "context": context, "entropy": -(weights * logs).sum(axis=-1), "strongest": weights.argmax(axis=-1)}
+                 "context": context, "entropy": entropy(weights), "strongest": weights.argmax(axis=-1)}
         return AttentionComputation(scale=float(1 / np.sqrt(q.shape[3])),
                                     **{name: array[(0,) * (4 - axes)] for name, array in whole.items()})
 
@@ -134,12 +128,7 @@ class MathematicalAnalyzer:
         given = as_array(x, "x")
         rows = check_floats(x, "x", (*given.shape[:-1], model.config.hidden_size), dtype=model.dtype)
         seen: dict[str, Array] = {}
-
-        def watch(name: str, value: Array) -> Array:
-            seen[name] = value.copy()
-            return value
-
-        model.parts.layers[layer].feedforward.forward(model.params, rows, watch)
+        model.parts.layers[layer].feedforward.forward(model.params, rows, recorded(seen, np.ndarray.copy))
         return ffn_patterns(seen["ffn_hidden"], seen["ffn_activation"])
 
 

@@ -5,19 +5,21 @@ are asked in turn. A run that is still going, or of which something is missing, 
 what could not be examined is said.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from ..errors import MiniBertError
 from . import doctor_curve, doctor_data, doctor_model, doctor_steps  # noqa: F401  (they fill the table)
-from .levels import Comparison, Levels, compared_with_reference
+from .levels import Levels
+from .reference import Comparison
 from .run_record import NotThere, RunRecord
-from .symptoms import DISEASES, Case, Finding
+from .symptoms import DISEASES, Case, Disease, Finding, Sure
 
 HEALTHY, SICK, UNCLEAR = "healthy", "sick", "unclear"
-_UNCLEAR = {"too short to tell"}                  # findings that are no disease
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,17 @@ def examine(run: str | PathLike[str], corpus: str | PathLike[str] | None = None)
     record = RunRecord.read(run, corpus)
     if corpus is not None:
         record.require_corpus()                   # one that is named and cannot be used is refused
+    return examine_record(record)
+
+
+def examine_record(record: RunRecord) -> Diagnosis:
+    """Examine what has been read of a run."""
     case = Case(record)
-    findings: list[Finding] = []
+    findings = case.findings
     left_out: dict[str, str] = {}
     for disease in sorted(DISEASES.values(), key=lambda disease: disease.place):
         try:
-            finding = disease.check(case)
+            finding = _checked(disease, case)
         except NotThere as reason:
             left_out[disease.name] = str(reason)
         except MiniBertError as error:
@@ -68,17 +75,24 @@ def examine(run: str | PathLike[str], corpus: str | PathLike[str] | None = None)
         else:
             if finding is not None:
                 findings.append(finding)
-    reference = None
     try:
-        reference = compared_with_reference(record)
-    except NotThere as reason:
-        left_out["comparison with the reference curve"] = str(reason)
-    verdict = HEALTHY if not findings else UNCLEAR if {f.name for f in findings} <= _UNCLEAR else SICK
+        reference = case.reference
+    except NotThere:
+        reference = None                          # the check that needs it has said why
+    certain = [finding for finding in findings if finding.sure is not Sure.POSSIBLE]
+    verdict = SICK if certain else UNCLEAR if findings else HEALTHY
     curve = record.curve
     return Diagnosis(str(record.directory), verdict, _says(verdict, case, findings, reference), findings,
-                     int(record.records[-1].get("step", 0)) if record.records else 0, record.finished,
-                     float(curve.losses[-1]) if len(curve) else None, case.levels, reference, case.measured, left_out,
-                     record.notes)
+                     record.step, record.finished, float(curve.losses[-1]) if len(curve) else None, case.levels,
+                     reference, case.measured, left_out, record.notes)
+
+
+def _checked(disease: Disease, case: Case) -> Finding | None:
+    with np.errstate(all="ignore"):               # of numbers in a log that no run has; what comes of them is no number
+        finding = disease.check(case)
+    if finding is not None and disease.waits and not doctor_curve.judged(case):
+        return replace(finding, sure=Sure.POSSIBLE)
+    return finding
 
 
 def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparison | None) -> str:
@@ -87,7 +101,10 @@ def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparis
         return f"Not healthy: {findings[0].name}" + (
             f", and {len(findings) - 1} more finding{'s' if len(findings) > 2 else ''}." if len(findings) > 1 else ".")
     if verdict == UNCLEAR:
-        return f"Nothing is wrong so far. {findings[0].says}"
+        *signs, last = findings
+        if not signs:
+            return f"Nothing is wrong so far. {last.says}"
+        return f"It is too early to say. {last.says} So far there are signs of: {', '.join(f.name for f in signs)}."
     levels, loss = case.levels, case.loss
     below = [f", below {words} ({level:.3f})" for level, words in (
         (levels.bigram, "what the token before gives"), (levels.unigram, "what frequencies give"),
@@ -96,8 +113,4 @@ def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparis
     sentence = f"Healthy: the {kind} loss is {loss:.3f}{below[0] if below else ''}"
     speed = 1e6 * doctor_curve.pace(case)
     sentence += f", and falls by {speed:.3g} a million tokens." if speed > 0 else ", and has stopped falling."
-    if reference is not None:
-        apart = reference.loss - reference.reference
-        sentence += (f" It is {abs(apart):.3f} {'above' if apart > 0 else 'below'} the reference curve at "
-                     f"{reference.tokens:,.0f} tokens (band {reference.low:.3f} to {reference.high:.3f}).")
-    return sentence
+    return sentence if reference is None else f"{sentence} {reference}"

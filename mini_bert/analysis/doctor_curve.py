@@ -13,11 +13,18 @@ from .symptoms import Case, Finding, Sure, disease
 # unigram level after about 15, a plain start after more than a hundred.
 TOKENS_A_PIECE = 40
 LEAST_POINTS, LEAST_STEPS = 4, 50
+STEPS_AT_UNIGRAM = 150        # every run stands there for a while, a small one on real text for 110 steps
 # A run is stuck if at its pace it would need so many times what it has seen to come to the next level. Healthy runs
 # of the laboratory need 1.2 at the most, those that sit on a plateau 3 and more.
 PATIENCE = 2.0
+LEARNED_BY_HEART = 0.1        # nats of the training loss below the held-out loss
 LEAST_GAP = 0.05              # nats; levels that are nearer than that cannot be told apart
 HALF = 0.5                    # of the way from one level to the next: before it, a stuck curve is at the first
+TENTH = 0.1
+# Nats above the reference curve or its band. At a million tokens, where runs are furthest apart, half the rate costs
+# 0.23 and a plain start without frequencies or without local heads up to 0.37.
+FAR = 0.5
+LIKE_TEXT = 0.25              # nats between two texts' unigram losses that make one as hard as the other
 
 
 def short_reasons(case: Case) -> list[str]:
@@ -25,6 +32,8 @@ def short_reasons(case: Case) -> list[str]:
     run = case.run
     if not len(run.curve):
         return ["the log has no loss yet"]
+    if len(run.curve) >= 2 and _past_every_plateau(case):
+        return []                                 # as a model that began trained is
     curve, reasons = run.curve, []
     steps, tokens = float(curve.steps[-1]), float(curve.tokens[-1])
     if len(curve) < LEAST_POINTS:
@@ -37,7 +46,7 @@ def short_reasons(case: Case) -> list[str]:
     rates = run.column("learning_rate")
     if np.isfinite(rates).any():
         warm = float(run.column("step")[int(np.argmax(rates >= 0.99 * np.nanmax(rates)))])
-        if steps < 2 * warm:
+        if steps < 2 * warm:                      # so that at least half of the steps were at the full rate
             reasons.append(f"its warm-up took {warm:.0f} of its {steps:.0f} steps")
     return reasons
 
@@ -76,9 +85,26 @@ def forecast(case: Case, target: float) -> float:
     return gap / speed / float(case.curve.tokens[-1]) if speed > 0 else float("inf")
 
 
-def next_level(case: Case) -> float:
-    """What is behind the unigram level: the bigram's, or where the corpus is not there to say, three quarters of it."""
-    return case.levels.bigram if case.levels.bigram is not None else 0.75 * case.unigram
+def fallen(case: Case) -> float:
+    """By how much the loss fell over the second half of the tokens, at its pace."""
+    return pace(case) * float(case.curve.tokens[-1]) / 2
+
+
+def no_better_than_frequencies(case: Case) -> bool:
+    """Is the loss nearer to the unigram level than to the next?
+
+    Without the corpus the bigram level is not known, and a text of single words in any order has none: then, is the
+    loss within a tenth of the way that led from the uniform level to the unigram's?
+    """
+    bigram = case.levels.bigram
+    if bigram is not None and case.unigram - bigram >= LEAST_GAP:
+        return case.loss > case.unigram - HALF * (case.unigram - bigram)
+    return case.loss > case.unigram - TENTH * (case.levels.uniform - case.unigram)
+
+
+def _past_every_plateau(case: Case) -> bool:
+    unigram, bigram = case.levels.unigram, case.levels.bigram
+    return unigram is not None and bigram is not None and unigram - bigram > LEAST_GAP and case.loss < bigram
 
 
 # -------------------------------------------------------------------- where the curve stands
@@ -96,18 +122,22 @@ def over_fitting(case: Case) -> Finding | None:
     since = training.steps >= heldout.steps[best]
     if since.sum() < 2:
         return None
-    fallen = float(np.median(training.losses[since][: max(1, since.sum() // 3)])
-                   - np.median(training.losses[since][-max(1, since.sum() // 3) :]))
-    epochs = _epochs(case)
+    third = max(1, int(since.sum()) // 3)
+    last = float(np.median(training.losses[since][-third:]))
+    fell = float(np.median(training.losses[since][:third])) - last
+    below, epochs = float(heldout.losses[-1]) - last, _epochs(case)
     # a hundredth of the loss is beyond what one evaluation differs from the next: their masks are the same
-    if risen < max(0.05, 0.01 * heldout.losses[best]) or fallen < 0.02:
+    if risen < max(0.05, 0.01 * heldout.losses[best]) or fell < 0.02:
         return None
-    return Finding("over-fitting", Sure.CERTAIN,
+    # what is learned by heart has been read before, and is known better than what was never read
+    if below < LEARNED_BY_HEART or (epochs is not None and epochs <= 1):
+        return None
+    read = "" if epochs is None else f"; the text has been read {epochs:.1f} times"
+    return Finding("over-fitting", Sure.CERTAIN if epochs is not None else Sure.LIKELY,
                    f"Since step {heldout.steps[best]:.0f} the held-out loss has risen by {risen:.2f}, while that of "
-                   f"the training has fallen by {fallen:.2f}" + (f"; the text has been read {epochs:.0f} times."
-                                                                 if epochs is not None else "."),
+                   f"the training has fallen by {fell:.2f} and is {below:.2f} below it{read}.",
                    {"best_step": float(heldout.steps[best]), "lowest_heldout_loss": float(heldout.losses[best]),
-                    "heldout_loss": float(heldout.losses[-1]), "training_loss": float(training.losses[-1])}
+                    "heldout_loss": float(heldout.losses[-1]), "training_loss": last}
                    | ({"epochs": epochs} if epochs is not None else {}),
                    "Take the checkpoint in best/, and train on more text rather than longer.")
 
@@ -138,21 +168,26 @@ def at_uniform(case: Case) -> Finding | None:
 @disease("stuck at unigram", 120)
 def at_unigram(case: Case) -> Finding | None:
     """The loss stays where the tokens' frequencies alone bring it: what stands around a token is not used."""
-    uniform, unigram, target = case.levels.uniform, case.unigram, next_level(case)
-    near = unigram - HALF * (unigram - target)
-    times = forecast(case, target)
-    case.measured["way_to_bigram"] = (unigram - case.loss) / (unigram - target) if unigram > target else 0.0
-    if not judged(case) or unigram - target < LEAST_GAP or times < PATIENCE \
-            or not near < case.loss < uniform - HALF * (uniform - unigram):
+    uniform, unigram, bigram = case.levels.uniform, case.unigram, case.levels.bigram
+    near = no_better_than_frequencies(case) and case.loss < uniform - HALF * (uniform - unigram) \
+        and case.curve.steps[-1] >= STEPS_AT_UNIGRAM
+    evidence = {"loss": case.loss, "unigram_loss": unigram, "nats_per_million_tokens": 1e6 * pace(case)}
+    stands = (f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}; frequencies alone give "
+              f"{unigram:.2f}")
+    advice = "Begin with heads that look at neighbours: training.init=local."
+    if bigram is None:                            # not known how far it should come: it must be still
+        fall = fallen(case)
+        if not judged(case) or not near or fall > TENTH * (uniform - unigram):
+            return None
+        return Finding("stuck at unigram", Sure.LIKELY,
+                       f"{stands}, and it fell by {max(fall, 0):.3f} over the second half.", evidence, advice)
+    times = forecast(case, bigram)
+    case.measured["way_to_bigram"] = (unigram - case.loss) / (unigram - bigram) if unigram > bigram else 0.0
+    if not judged(case) or not near or unigram - bigram < LEAST_GAP or times < PATIENCE:
         return None
-    return Finding("stuck at unigram", Sure.CERTAIN if case.levels.bigram is not None else Sure.LIKELY,
-                   f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}; frequencies alone give "
-                   f"{unigram:.2f}, the token before {target:.2f}" + (
-                       f", and at this pace that is {times:.1f} times as many tokens away." if np.isfinite(times)
-                       else ", and it is not falling."),
-                   {"loss": case.loss, "unigram_loss": unigram, "bigram_loss": target,
-                    "nats_per_million_tokens": 1e6 * pace(case)},
-                   "Begin with heads that look at neighbours: training.init=local.")
+    return Finding("stuck at unigram", Sure.CERTAIN, f"{stands}, the token before {bigram:.2f}" + (
+        f", and at this pace that is {times:.1f} times as many tokens away." if np.isfinite(times)
+        else ", and it is not falling."), evidence | {"bigram_loss": bigram}, advice)
 
 
 @disease("stuck at the bigram plateau", 130)
@@ -160,11 +195,11 @@ def at_bigram(case: Case) -> Finding | None:
     """The loss stays where a look at one neighbour brings it: the rest of the sentence is not used."""
     unigram, bigram = case.unigram, case.bigram
     gap = unigram - bigram
-    fall = pace(case) * float(case.curve.tokens[-1]) / 2
+    fall = fallen(case)
     case.measured["fall_in_second_half"] = fall
     # near: past half of the way, and not a quarter beyond; still: it has moved by less than a tenth of the way
     near = bigram - 0.25 * gap < case.loss < unigram - HALF * gap
-    if not judged(case) or gap < LEAST_GAP or not near or abs(fall) > 0.1 * gap:
+    if not judged(case) or gap < LEAST_GAP or not near or abs(fall) > TENTH * gap:
         return None
     return Finding("stuck at the bigram plateau", Sure.LIKELY,
                    f"The loss is {case.loss:.2f}, about what the token before alone gives ({bigram:.2f}), and fell "
@@ -174,17 +209,34 @@ def at_bigram(case: Case) -> Finding | None:
                    "position_embeddings frozen.")
 
 
+@disease("far above the reference curve", 140)
+def far_above_reference(case: Case) -> Finding | None:
+    """The loss is much higher than the shipped model's own was, after as many tokens of a text as hard."""
+    beside = case.reference
+    above = beside.loss - (beside.reference if beside.high is None else beside.high)
+    case.measured["above_reference"] = above
+    if above < FAR:
+        return None
+    if abs(case.unigram - beside.unigram) > LIKE_TEXT:
+        raise NotThere(f"frequencies alone give {case.unigram:.2f} on its text and {beside.unigram:.2f} on that of the "
+                       "reference curve, so their losses cannot be compared.")
+    return Finding("far above the reference curve", Sure.LIKELY, str(beside),
+                   {"loss": beside.loss, "reference_loss": beside.reference, "tokens": beside.tokens}
+                   | ({"band_low": beside.low, "band_high": beside.high}
+                      if beside.low is not None and beside.high is not None else {}),
+                   f"Hold its settings against those of the preset: mini-bert pretrain --config {beside.name}.")
+
+
 @disease("too short to tell", 200)
 def too_short(case: Case) -> Finding | None:
     """There is too little of the curve to say where it goes."""
-    reasons = short_reasons(case)
+    reasons, curve = short_reasons(case), case.run.curve
+    if not reasons and not case.findings and case.levels.unigram is not None and no_better_than_frequencies(case) \
+            and curve.steps[-1] < STEPS_AT_UNIGRAM:
+        reasons = [f"its loss is what frequencies give, where many runs stand for {STEPS_AT_UNIGRAM} steps, and it has "
+                   f"taken {curve.steps[-1]:.0f}"]
     if not reasons:
         return None
-    curve = case.run.curve
-    if len(curve) >= 2 and case.levels.unigram is not None:
-        level = next_level(case)
-        if case.unigram - level > LEAST_GAP and curve.losses[-1] < level:
-            return None                           # past every plateau already, as a model that began trained is
     return Finding("too short to tell", Sure.POSSIBLE, f"The curve cannot be judged yet: {'; '.join(reasons)}.",
                    {"points": float(len(curve)), "steps": float(curve.steps[-1]) if len(curve) else 0.0,
                     "tokens": float(curve.tokens[-1]) if len(curve) else 0.0},

@@ -14,7 +14,7 @@ DUPLICATE = 0.3               # of the text; Wikipedia and books have a thousand
 _STRETCH = 1 << 17
 
 
-@disease("duplicate data", 30)
+@disease("duplicate data", 30, waits=False)
 def duplicate_data(case: Case) -> Finding | None:
     """Much of the text occurs again and again, and is learned by heart instead of from."""
     corpus = case.run.corpus
@@ -39,6 +39,8 @@ def repeated_share(corpus: Corpus) -> tuple[float, int]:
     some = [tokens for n, tokens in enumerate(corpus.stretches("train", _STRETCH)) if n % every == 0]
     if any(int(tokens.max()) >= corpus.manifest.vocab_size for tokens in some):
         raise CorpusError(f"{corpus.directory} is damaged: it has ids beyond its vocabulary. Prepare it again.")
+    if not some:
+        raise CorpusError(f"{corpus.directory} has no text to train on.")
     windows = np.concatenate([window_hashes(tokens) for tokens in some])
     again = 1 - len(np.unique(windows)) / len(windows) if len(windows) else 0.0
     return max(again, _repeated_sentences(corpus)), int(sum(len(tokens) for tokens in some))

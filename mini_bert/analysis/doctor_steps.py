@@ -2,13 +2,22 @@
 
 import numpy as np
 
-from .doctor_curve import HALF, next_level
-from .run_record import Floats, NotThere
+from ..errors import MiniBertError
+from .doctor_curve import judged, no_better_than_frequencies
+from .doctor_model import DEAD
+from .probabilities import Floats
+from .run_record import NotThere
+from .sensitivity import COLLAPSED
 from .symptoms import Case, Finding, Sure, disease
 
 # Of the weights, by one step, at any time, and usually. Healthy runs have 1e-3 to 1e-2 and small models, whose weights
 # are small when they begin, up to 0.09 for some steps; a rate of 0.1 and more begins at 0.15.
 LARGEST_UPDATE, LARGE_UPDATE = 0.1, 0.05
+# What breaks a wide model is over when the log tells of it: the weights have grown, and the steps beside them are small
+# again. Mini at 10 to 30 times its rate collapses with 0.036 to 0.1 as the largest that was logged, at its own with
+# 0.01 to 0.018; small models that are healthy come to 0.025, and collapse of another cause leaves it as it is.
+BREAKING_UPDATE = 0.03
+ROSE = 0.15                   # nats that the loss rose by meanwhile: 0.18 to 0.42 then, below 0.1 in other runs
 SMALL_UPDATE = 1e-4           # ten times below the usual 1e-3, even at the highest rate of the run
 VANISHED = 1e-3               # of the strongest layer's gradient; healthy runs have a tenth and more
 
@@ -25,18 +34,39 @@ def rate_too_high(case: Case) -> Finding | None:
         raise NotThere("its log has too few update ratios.")
     usual, largest = float(np.median(at_work)), float(ratios[np.isfinite(ratios)].max())
     case.measured["update_ratio"] = usual
-    losses = case.run.training_curve.losses
-    rose = len(losses) > 1 and float(losses.max() - losses[0]) > 0.5
-    good = case.unigram - HALF * (case.unigram - next_level(case))
-    if case.loss < good or not (largest > LARGEST_UPDATE or (usual > LARGE_UPDATE and rose)):
+    if not no_better_than_frequencies(case):
         return None                               # large steps that lead somewhere are no disease
+    losses = case.run.training_curve.losses
+    rose = _rise(losses)
+    evidence = {"largest_update_ratio": largest, "update_ratio": usual, "healthy_update_ratio": 1e-3,
+                "learning_rate": float(np.nanmax(rates)), "loss": case.loss, "unigram_loss": case.unigram,
+                "highest_loss": float(losses.max(initial=case.loss)), "rise_of_loss": rose}
+    undone = largest > LARGEST_UPDATE or (usual > LARGE_UPDATE and rose > 0.5)
+    if not undone and not (largest > BREAKING_UPDATE and _broken_down(case, rose, evidence)):
+        return None
     return Finding("learning rate too high", Sure.LIKELY,
                    f"A step changes a part of the model by up to {largest:.0%} of its weights, and the loss is "
-                   f"{case.loss:.2f}; frequencies give {case.unigram:.2f}. Such steps undo each other.",
-                   {"largest_update_ratio": largest, "update_ratio": usual, "healthy_update_ratio": 1e-3,
-                    "learning_rate": float(np.nanmax(rates)), "loss": case.loss, "unigram_loss": case.unigram,
-                    "highest_loss": float(losses.max(initial=case.loss))},
-                   f"Begin again with a tenth of the learning rate: {np.nanmax(rates) / 10:.1e}.")
+                   f"{case.loss:.2f}; frequencies give {case.unigram:.2f}. "
+                   + ("Such steps undo each other." if undone else "The model has not outlived such steps."),
+                   evidence, f"Begin again with a tenth of the learning rate: {np.nanmax(rates) / 10:.1e}.")
+
+
+def _broken_down(case: Case, rose: float, evidence: dict[str, float]) -> bool:
+    """Did the loss rise, or do all tokens have one vector by now, or is a layer dead?"""
+    try:
+        view = case.view
+    except (NotThere, MiniBertError):
+        return rose > ROSE
+    evidence |= {"mean_cosine": view.mean_cosine, "dead_share": max(view.dead_share)}
+    return rose > ROSE or view.mean_cosine >= COLLAPSED or max(view.dead_share) >= DEAD
+
+
+def _rise(losses: Floats) -> float:
+    """By how much the loss rose above where it had been; of three in a row the middle one, as one batch may be hard."""
+    if len(losses) < 3:
+        return 0.0
+    middle = np.median(np.lib.stride_tricks.sliding_window_view(losses, 3), axis=1)
+    return float((middle - np.minimum.accumulate(middle)).max())
 
 
 @disease("learning rate too low", 60)
@@ -64,7 +94,7 @@ def rate_too_low(case: Case) -> Finding | None:
 # -------------------------------------------------------------------- gradients
 
 
-@disease("exploding", 50)
+@disease("exploding", 50, waits=False)
 def exploding(case: Case) -> Finding | None:
     """The loss or the gradients grow out of bounds, or are no numbers any more."""
     run = case.run
@@ -95,7 +125,8 @@ def exploding(case: Case) -> Finding | None:
         advice = "Begin with smaller weights: model.init_std=0.02, and model.final_layernorm=true."
     elif not broken and worst > first:
         advice = "Check that gradients and steps agree, with mini-bert gradcheck; a wrong sign climbs like this."
-    return Finding("exploding", Sure.CERTAIN, f"The numbers grow out of bounds: {how}.", evidence, advice)
+    sure = Sure.CERTAIN if broken or judged(case) else Sure.POSSIBLE      # what is no number will not be one later
+    return Finding("exploding", sure, f"The numbers grow out of bounds: {how}.", evidence, advice)
 
 
 @disease("vanishing gradient", 80)

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
@@ -24,10 +23,10 @@ from .backward_steps import BackwardPass, step_through_backward_pass
 from .forward_steps import ForwardPass, step_through_forward_pass
 from .gradient_flow import GradientFlow, analyze_gradient_flow
 from .logit_lens import LogitLens, lens_of_text
+from .probabilities import Floats
 from .saliency import Saliency, explain_prediction
 from .sequences import at_rest, read_sentence
 
-Floats = npt.NDArray[np.float64]
 _FEWEST = 4                   # tokens that a similarity of layers needs
 
 
@@ -70,9 +69,9 @@ class MathematicalExplorer:
         require_vocabulary(model, tokenizer)
         self.model, self.tokenizer = model, tokenizer
 
-    def explore_attention_heads(self, text: str | Sequence[str]) -> HeadReport:
+    def explore_attention_heads(self, text: str | Sequence[str], *, mask: Sequence[int] = ()) -> HeadReport:
         """What each attention head looks at: statistics, a type, and for one text the weights."""
-        return explore_attention_heads(self.model, self.tokenizer, text)
+        return explore_attention_heads(self.model, self.tokenizer, text, mask=mask)
 
     def step_through_forward_pass(self, text: str, *, mask: Sequence[int] = ()) -> ForwardPass:
         """Every step from tokens to logits, with formulas and numbers."""
@@ -88,9 +87,9 @@ class MathematicalExplorer:
         """How the gradient spreads by layer and component; without masks some words are masked, by the seed."""
         return analyze_gradient_flow(self.model, self.tokenizer, text, mask=mask, targets=targets, seed=seed)
 
-    def compare_layer_representations(self, text: str) -> LayerComparison:
+    def compare_layer_representations(self, text: str, *, mask: Sequence[int] = ()) -> LayerComparison:
         """How representations change from layer to layer."""
-        return compare_layer_representations(self.model, self.tokenizer, text)
+        return compare_layer_representations(self.model, self.tokenizer, text, mask=mask)
 
     def logit_lens(self, text: str, *, mask: Sequence[int] = (), positions: Sequence[int] | None = None) -> LogitLens:
         """What each layer would predict."""

@@ -17,6 +17,7 @@ from ..core.cache import Cache
 from ..core.config import ModelConfig
 from ..core.inputs import check_ids
 from ..core.model import MiniBERT
+from ..core.watch import recorded
 from ..errors import InputError
 from ..text.tokenizer import WordPieceTokenizer
 from .cells import CELLS, Cell, Operands
@@ -105,19 +106,14 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
 def watched_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
     """Every value of a pass over one sequence (1, T), without the batch axis, and the cache for its backward."""
     values: dict[str, Array] = {}
-
-    def watch(name: str, value: Array) -> Array:
-        values[name] = one_sequence(value).copy()
-        return value
-
     run = model.forward if has_head(model) else model.encode
-    _, cache = run(batch, watch=watch)
+    _, cache = run(batch, watch=recorded(values, one_sequence))
     return values, cache
 
 
 def one_sequence(value: Array) -> Array:
-    """The part of a batch of one: rows are (T, n) already, heads (1, A, T, n)."""
-    return value[0] if value.ndim == 4 else value
+    """A copy of a batch of one without its batch axis: rows are (T, n) already, heads (1, A, T, n)."""
+    return (value[0] if value.ndim == 4 else value).copy()
 
 
 def explain_cell(step: Step, row: int, column: int, head: int | None = None) -> Cell:

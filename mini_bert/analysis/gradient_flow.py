@@ -7,7 +7,7 @@ first layer, beside what came in at the last, says whether the gradient vanishes
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -71,9 +71,9 @@ def gradient_flow(backward: BackwardPass) -> GradientFlow:
     values = {step.of: step.norm for step in backward if not step.is_parameter}
     components = parameter_components(model)
     parameters = {name: norm_of(backward.gradients[name]) for name in backward.gradients}
-    by_component = {component: _joined(parameters[name] for name, (part, _) in components.items() if part == component)
+    by_component = {component: joined(parameters[name] for name, (part, _) in components.items() if part == component)
                     for component in COMPONENTS}
-    total = _joined(parameters.values())
+    total = joined(parameters.values())
     return GradientFlow(backward.loss, values, _layers(values, len(model.parts.layers)), parameters, by_component,
                         _by_layer(parameters, components),
                         {name: (norm / total) ** 2 if total else 0.0 for name, norm in by_component.items()}, total)
@@ -90,7 +90,7 @@ def analyze_gradient_magnitudes_by_layer(gradients: Parameters | Mapping[str, Ar
     for name in gradients:
         number = re.search(r"_(\d+)$", name)
         groups.setdefault(f"layer_{number[1]}" if number else "other", []).append(np.asarray(gradients[name]))
-    return {group: {"norm": _joined(norm_of(array) for array in arrays),
+    return {group: {"norm": joined(norm_of(array) for array in arrays),
                     "mean": sum(float(np.abs(array).sum(dtype=np.float64)) for array in arrays)
                     / sum(array.size for array in arrays),
                     "largest": max(float(np.abs(array).max(initial=0)) for array in arrays)}
@@ -138,9 +138,10 @@ def _by_layer(parameters: Mapping[str, float],
     for name, (component, layer) in components.items():
         if layer is not None:
             groups.setdefault(layer, {}).setdefault(component, []).append(parameters[name])
-    return {f"layer_{layer}": {component: _joined(norms) for component, norms in group.items()}
+    return {f"layer_{layer}": {component: joined(norms) for component, norms in group.items()}
             for layer, group in sorted(groups.items())}
 
 
-def _joined(norms: Any) -> float:
+def joined(norms: Iterable[float]) -> float:
+    """The norm of the whole from those of its parts."""
     return sqrt(sum(norm * norm for norm in norms))

@@ -17,12 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.batches import MLMBatch
 from .batches import DataBatch, as_batch, batch_gradient
+from .probabilities import Floats
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def gradient_noise_scale(model: MiniBERT, batches: DataBatch | Sequence[MLMBatch
         else batches
     if micro_batch_size < 1:
         raise InputError(f"micro_batch_size must be at least 1, not {micro_batch_size}.")
-    total: npt.NDArray[np.float64] = np.zeros(model.params.flat.size)
+    total: Floats = np.zeros(model.params.flat.size)
     squares = []
     for batch in map(as_batch, given):
         for start in range(0, len(batch.input_ids) - micro_batch_size + 1, micro_batch_size):

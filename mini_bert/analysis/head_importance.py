@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.arrays import Array
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from ..core.watch import Watch, unwatched
+from ..core.watch import Watch, recorded, unwatched
 from ..text.tokenizer import WordPieceTokenizer
+from .probabilities import Floats, target_losses
 from .sequences import Sentence, SentenceBatch, at_rest, masked_sentence, sentence_batch
 from .value_gradients import value_gradients
 
 _AT_A_TIME = 16               # texts
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -108,9 +107,7 @@ def _loss(model: MiniBERT, batches: Sequence[SentenceBatch], watch: Watch = unwa
     summed = 0.0
     for batch in batches:                         # recompute: nothing is kept for a way back
         logits, _ = model.forward(batch.ids, batch.mask, positions=batch.positions, watch=watch, recompute=True)
-        top = logits.max(axis=1).astype(np.float64)
-        total = np.log(np.exp(logits - top[:, None]).sum(axis=1, dtype=np.float64))
-        summed += float(_weights(batch) @ (total + top - logits[np.arange(len(logits)), batch.targets]))
+        summed += float(_weights(batch) @ target_losses(logits, batch.targets))
     return summed / sum(len(batch.ids) for batch in batches)
 
 
@@ -131,13 +128,8 @@ def _derivatives(model: MiniBERT, batches: Sequence[SentenceBatch]) -> Floats:
 def _derivatives_of_batch(model: MiniBERT, batch: SentenceBatch) -> Floats:
     contexts: dict[str, Array] = {}
     names = [f"context_{layer}" for layer in range(model.config.num_layers)]
-
-    def watch(name: str, value: Array) -> Array:
-        if name in names:
-            contexts[name] = value.copy()
-        return value
-
-    logits, cache = model.forward(batch.ids, batch.mask, positions=batch.positions, watch=watch)
+    logits, cache = model.forward(batch.ids, batch.mask, positions=batch.positions,
+                                  watch=recorded(contexts, np.ndarray.copy, names))
     _, loss_cache = cross_entropy_forward(logits, batch.targets)
     dlogits = cross_entropy_backward(1.0, loss_cache)
     dlogits *= _weights(batch).astype(dlogits.dtype)[:, None]

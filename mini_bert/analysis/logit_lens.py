@@ -17,10 +17,9 @@ from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
 from ..evaluation.metrics import target_ranks
 from ..text.tokenizer import WordPieceTokenizer
+from .probabilities import Floats, entropy, log_probabilities
 from .sequences import at_rest, read_sentence
 from .structure import has_head
-
-Floats = npt.NDArray[np.float64]
 
 
 class Guess(NamedTuple):
@@ -44,26 +43,22 @@ class LogitLens:
     @property
     def entropy(self) -> Floats:
         """Of each prediction (L + 1, P), in nats: ln V for no idea, 0 for certainty."""
-        p = self.probabilities.astype(np.float64)
-        entropy: Floats = -(p * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum(axis=-1)
-        return entropy
+        return entropy(self.probabilities)
 
     @property
     def divergence(self) -> Floats:
         """From each layer's prediction to the last one's (L + 1, P): KL(last | layer), in nats."""
-        x = self.logits.astype(np.float64)
-        logs = x - x.max(axis=-1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=-1, keepdims=True))
+        logs = log_probabilities(self.logits)
         divergence: Floats = (np.exp(logs[-1]) * (logs[-1] - logs)).sum(axis=-1)
         return divergence
 
     def target(self, targets: Sequence[int]) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """The probability and the rank (0 is first) of one id for each position, by layer (L + 1, P)."""
+        """The probability and the rank (1 is first) of one id for each position, by layer (L + 1, P)."""
         ids = np.asarray(targets)
         if ids.shape != (len(self.positions),):
             raise InputError(f"There are {len(self.positions)} positions, but targets of shape {ids.shape}.")
         chances = self.probabilities[:, np.arange(len(ids)), ids].astype(np.float64)
-        return chances, np.stack([target_ranks(layer, ids).above for layer in self.logits])
+        return chances, 1 + np.stack([target_ranks(layer, ids).above for layer in self.logits])
 
     def top(self, tokenizer: WordPieceTokenizer, count: int = 5) -> list[list[list[Guess]]]:
         """The likeliest pieces by layer and position."""

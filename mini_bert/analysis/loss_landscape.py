@@ -11,6 +11,7 @@ asked for, as in that paper.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from ..core.params import Parameters
 from ..errors import InputError
 from ..randomness import generator
 from .batches import DataBatch, as_batch, batch_loss
-
-Floats = npt.NDArray[np.float64]
+from .probabilities import Floats
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,16 @@ class LossLandscape:
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value
-                 for key, value in asdict(self).items()}
-        plain["losses"] = np.where(np.isfinite(self.losses), self.losses, np.nan).tolist()
-        return plain
+        """For JSON, which knows no infinity: null where there is no finite number."""
+        return {key: _plain(value) for key, value in asdict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: str | Sequence[str] | None = None, *,

@@ -19,11 +19,11 @@ from ..core.watch import Watch
 from ..errors import InputError
 from ..text.tokenizer import WordPieceTokenizer
 from .forward_steps import watched_values
+from .probabilities import Floats
 from .sequences import at_rest, read_sentence
 from .structure import has_head
 
 SITES = ("hidden", "attention_output", "ffn_output")
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

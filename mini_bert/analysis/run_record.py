@@ -3,6 +3,8 @@
 Nothing is changed. What cannot be read is noted in a sentence, and whoever needs it is told why it is missing.
 """
 
+import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, CorpusError, MiniBertError
@@ -21,10 +22,11 @@ from ..text.corpus import Corpus
 from ..training.batch_gradients import micro_batches
 from ..training.checkpoints import newest_checkpoint, read_state, verify_checkpoint
 from ..training.config import TrainingConfig
-from ..training.log import LOG, read_log
+from ..training.log import LOG
 from ..training.run import CONFIG, EVAL_SEED, heldout_batches, read_run
+from .probabilities import Floats
 
-Floats = npt.NDArray[np.float64]
+_LARGEST = 1e30               # of a number in a log: what is beyond cannot be worked with
 
 
 class NotThere(Exception):  # noqa: N818  (it is no error: something is not there, and that is said)
@@ -62,24 +64,31 @@ class RunRecord:
             raise CheckpointError(f"{directory} is not a directory, so there is no run in it.")
         if not (directory / CONFIG).exists() and (directory / "run" / CONFIG).exists():
             directory = directory / "run"
-        made = cls(directory, read_run(directory), list(read_log(directory)), corpus)
-        made._count_damaged_lines()
+        made = cls(directory, read_run(directory), [], corpus)
+        made._read_log()
         return made
 
-    def _count_damaged_lines(self) -> None:
+    def _read_log(self) -> None:
+        """The lines of the log that are whole. It is read once: a run that goes on may write meanwhile."""
+        log = self.directory / LOG
         try:
-            text = (self.directory / LOG).read_text("utf-8", errors="replace")
-        except OSError:
+            text = log.read_text("utf-8", errors="replace")
+        except FileNotFoundError:
             self.notes.append(f"There is no {LOG} in {self.directory}, so nothing is known of its curve.")
             return
-        whole = [line for line in text.splitlines() if line.strip()]
-        damaged = len(whole) - len(self.records)
-        if damaged and not text.endswith("\n"):
+        except OSError as error:
+            self.notes.append(f"{log} cannot be read: {error.strerror or error}.")
+            return
+        lines = [line for line in text.splitlines() if line.strip()]
+        found = [_record(line) for line in lines]
+        self.records = [record for record in found if record is not None]
+        damaged = len(lines) - len(self.records)
+        if found and found[-1] is None and not text.endswith("\n"):
             damaged -= 1                          # the line that is being written
         if damaged:
-            self.notes.append(f"{damaged} lines of {self.directory / LOG} cannot be read and are left out.")
+            self.notes.append(f"{damaged} lines of {log} cannot be read and are left out.")
         if not self.records:
-            self.notes.append(f"{self.directory / LOG} has no whole line yet.")
+            self.notes.append(f"{log} has no whole line yet.")
 
     # ---------------------------------------------------------------- settings
 
@@ -104,8 +113,8 @@ class RunRecord:
     def about(self, name: str) -> float | None:
         """A number that was written down when the run began."""
         about = self.description.get("about")
-        value = about.get(name) if isinstance(about, dict) else None
-        return float(value) if isinstance(value, int | float) else None
+        value = number(about.get(name)) if isinstance(about, dict) else float("nan")
+        return value if isfinite(value) else None
 
     # ---------------------------------------------------------------- the log
 
@@ -136,12 +145,27 @@ class RunRecord:
 
     def _curve(self, name: str, heldout: bool) -> Curve:
         steps, tokens, losses = (self.column(key) for key in ("step", "tokens", name))
-        there = np.isfinite(losses) & np.isfinite(tokens) & np.isfinite(steps)
-        return Curve(steps[there], tokens[there], losses[there], heldout)
+        there = np.isfinite(losses) & (tokens > 0) & (steps > 0)
+        points = np.stack([steps, tokens, losses], axis=1)[there]
+        count = len(points)
+        for counted in (0, 1):                    # steps, then tokens: both only grow
+            points = points[_rising(points[:, counted].tolist())]
+        if len(points) < count:
+            self.notes.append(f"{count - len(points)} of {count} points of the {'held-out' if heldout else 'training'} "
+                              f"loss are out of order in {self.directory / LOG} and are left out.")
+        return Curve(points[:, 0], points[:, 1], points[:, 2], heldout)
+
+    @property
+    def step(self) -> int:
+        """The last one that the log tells."""
+        steps = self.column("step")
+        known = steps[np.isfinite(steps)]
+        return int(known[-1]) if len(known) else 0
 
     @property
     def finished(self) -> bool:
-        return bool(self.records) and self.records[-1].get("step") == self.records[-1].get("total_steps")
+        last = self.records[-1] if self.records else {}
+        return number(last.get("step")) == number(last.get("total_steps"))    # of two that are not there: NaN
 
     # ---------------------------------------------------------------- checkpoints and text
 
@@ -171,6 +195,7 @@ class RunRecord:
         place = data["corpus"] if self.corpus_at is None else self.corpus_at
         try:
             corpus = Corpus(place)
+            _require_order(corpus)
             if data.get("vocab_digest") not in (None, corpus.manifest.vocab_digest):
                 raise CorpusError(f"{place} has another vocabulary than the run.")
         except (MiniBertError, OSError, TypeError) as error:
@@ -197,5 +222,35 @@ class RunRecord:
 
 
 def number(value: Any) -> float:
-    """A number of the log; NaN for what is none."""
-    return float(value) if isinstance(value, int | float) and isfinite(value) else float("nan")
+    """A number of the log; NaN for what is none, or no size that a run has."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+    return float(value) if known else float("nan")
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _rising(values: Sequence[float]) -> list[int]:
+    """Where the longest rising part of the values is, so that one wrong number costs one point."""
+    lowest: list[float] = []                      # of rising parts of 1, 2, ... values, the lowest end of each
+    ends: list[int] = []                          # and where it stands
+    before: list[int] = []                        # of each value, where the one before it in its part is
+    for place, value in enumerate(values):
+        length = bisect_left(lowest, value)
+        lowest[length : length + 1], ends[length : length + 1] = [value], [place]
+        before.append(ends[length - 1] if length else -1)
+    found, place = [], ends[-1] if ends else -1
+    while place >= 0:
+        found.append(place)
+        place = before[place]
+    return found[::-1]
+
+
+def _require_order(corpus: Corpus) -> None:
+    if (np.diff(corpus.sentences.astype(np.int64)) < 0).any():
+        raise CorpusError(f"{corpus.directory} is damaged: its sentences are out of order. Prepare it again.")

@@ -21,6 +21,7 @@ from ..core.inputs import check_ids
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.tokenizer import WordPieceTokenizer
+from .probabilities import Floats
 from .sequences import at_rest, read_sentence
 from .structure import has_head
 from .value_gradients import value_gradients
@@ -29,7 +30,6 @@ STEPS = 33                    # points on the line, ends included
 _FIRST = 4                    # parts to begin with
 _ENOUGH = 1e-4                # of f(x) - f(b): errors that need no more points
 _AT_A_TIME = 1024             # tokens of a batch of points
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,10 @@ def explain_prediction(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str
     """
     if method not in METHODS:
         raise InputError(f"There is no method {method!r}; choose {' or '.join(METHODS)}.")
-    words = {position: target} if against is None else {position: against}
     sentence = read_sentence(model, tokenizer, text, mask=mask, targets={position: target})
     wanted = sentence.targets[position]
     other = None if against is None else \
-        read_sentence(model, tokenizer, text, targets=words).targets[position]
+        read_sentence(model, tokenizer, text, targets={position: against}).targets[position]
     if method == "integrated gradients":
         found = integrated_gradients(model, sentence.ids, position, wanted, other,
                                      baseline=tokenizer.vocabulary.mask, steps=steps)

@@ -23,8 +23,8 @@ from ..errors import InputError
 from ..evaluation.geometry import compute_anisotropy, compute_effective_dimensionality
 from ..training.optimiser import AdamW, clip_factor
 from .batches import DataBatch, as_batch, batch_gradient, batch_loss
+from .probabilities import entropy, probabilities
 
-Floats = npt.NDArray[np.float64]
 COLLAPSED = 0.9       # mean cosine of unlike tokens; trained models of every kind tried stay below 0.6
 
 
@@ -171,13 +171,7 @@ def prediction_spread(logits: Array) -> PredictionSpread:
     rows = np.asarray(logits, np.float64)
     if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
         raise InputError(f"logits must be finite numbers of shape (positions, vocabulary), not {rows.shape}.")
-    p = np.exp(rows - rows.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    p = probabilities(rows)
     guesses = np.bincount(rows.argmax(axis=1), minlength=rows.shape[1])
     return PredictionSpread(len(rows), float(guesses.max() / len(rows)), int(guesses.argmax()),
-                            int((guesses > 0).sum()), float(_entropy(p).mean()), float(_entropy(p.mean(axis=0))))
-
-
-def _entropy(p: Floats) -> Floats:
-    entropy: Floats = -(p * np.log(np.maximum(p, np.finfo(np.float64).tiny))).sum(axis=-1)
-    return entropy
+                            int((guesses > 0).sum()), float(entropy(p).mean()), float(entropy(p.mean(axis=0))))

@@ -4,6 +4,10 @@ A disease is one function in doctor_curve.py, doctor_steps.py, doctor_model.py o
 by `@disease(name, place)`. It takes the case and returns a finding or None; what it needs and the run has not raises
 NotThere, and the doctor says so. Findings are told in the order of their places: a cause before what follows from it,
 so that the first one is the one to treat.
+
+A healthy run may look ill while it is young. What is read off its curve, its steps or its weights therefore waits until
+there is enough of the curve, and is only possible until then; what its text or an experiment with its model shows needs
+no curve (waits=False).
 """
 
 from collections.abc import Callable
@@ -17,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .levels import Levels, measured_levels
-from .run_record import Curve, Floats, NotThere, RunRecord
+from .probabilities import Floats
+from .reference import Comparison, compared_with_reference
+from .run_record import Curve, NotThere, RunRecord
 from .views import ModelView, view_of
 
 
@@ -50,6 +56,7 @@ class Case:
     def __init__(self, run: RunRecord):
         self.run = run
         self.measured: dict[str, float] = {}      # figures of the checks, for the evidence that a run is healthy
+        self.findings: list[Finding] = []         # of the checks that were made
 
     @cached_property
     def levels(self) -> Levels:
@@ -77,6 +84,11 @@ class Case:
     def loss(self) -> float:
         """Where the run stands: the last loss."""
         return float(self.curve.losses[-1])
+
+    @cached_property
+    def reference(self) -> Comparison:
+        """The run beside the curve of the shipped model that is like it."""
+        return compared_with_reference(self.run)
 
     @cached_property
     def view(self) -> ModelView:
@@ -114,17 +126,18 @@ class Disease:
     place: int            # in the order of telling
     check: Check
     about: str            # the first line of the check's docstring
+    waits: bool           # is it only possible while the curve is too short to be judged?
 
 
 DISEASES: dict[str, Disease] = {}
 
 
-def disease(name: str, place: int) -> Callable[[Check], Check]:
+def disease(name: str, place: int, *, waits: bool = True) -> Callable[[Check], Check]:
     """Enter a check in the table."""
 
     def enter(check: Check) -> Check:
         assert name not in DISEASES, f"{name} is in the table already"
-        DISEASES[name] = Disease(name, place, check, (check.__doc__ or "").strip().splitlines()[0])
+        DISEASES[name] = Disease(name, place, check, (check.__doc__ or "").strip().splitlines()[0], waits)
         return check
 
     return enter

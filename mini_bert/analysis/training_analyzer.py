@@ -19,9 +19,10 @@ from ..errors import CheckpointError, InputError, MiniBertError
 from ..evaluation.geometry import attention_entropy_sums
 from .batches import DataBatch, as_batch, batch_gradient
 from .doctor import Diagnosis, examine
-from .gradient_flow import parameter_components
+from .gradient_flow import joined, parameter_components
 from .gradient_noise import GradientNoise, gradient_noise_scale
-from .run_record import Curve, Floats, NotThere, RunRecord
+from .probabilities import Floats
+from .run_record import Curve, NotThere, RunRecord
 from .symptoms import Finding
 from .views import sample
 from .weight_evolution import WeightEvolution, run_checkpoints, step_of, track_weight_changes
@@ -135,9 +136,9 @@ class TrainingAnalyzer:
                     if layer is not None:
                         groups.setdefault((f"layer_{layer}", component), []).append(name)
             for key, names in groups.items():
-                moved = _joined([changes[n].from_first[-1] * (changes[n].norm[0] or changes[n].norm[-1])
+                moved = joined([changes[n].from_first[-1] * (changes[n].norm[0] or changes[n].norm[-1])
                                  for n in names])
-                size = _joined([changes[n].norm[0] for n in names]) or _joined([changes[n].norm[-1] for n in names])
+                size = joined([changes[n].norm[0] for n in names]) or joined([changes[n].norm[-1] for n in names])
                 ratio = moved / size if size else 0.0
                 if len(key) == 1:
                     by_component[key[0]] = ratio
@@ -167,8 +168,6 @@ class TrainingAnalyzer:
             for component, square in squares.items():
                 shares.setdefault(component, []).append(square / total)
         return ComponentGradients(steps, losses, shares)
-
-    plot_loss_components = loss_components        # the arrays of that plot; mini_bert.plots draws them
 
     def attention_entropy(self, data_batch: DataBatch | None = None) -> AttentionEntropy:
         """How spread each head's attention is at each checkpoint: 1 for all tokens alike, 0 for one alone."""
@@ -230,7 +229,3 @@ class TrainingAnalyzer:
         fields = [[np.pad(field, ((0, 0), (0, width - field.shape[1]))) for field in column]
                   for column in list(zip(*parts, strict=True))[:4]]
         return as_batch([np.concatenate(column) for column in fields])
-
-
-def _joined(norms: list[float]) -> float:
-    return float(np.sqrt(np.sum(np.square(norms))))

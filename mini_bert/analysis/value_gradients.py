@@ -2,9 +2,12 @@
 
 from collections.abc import Collection
 
+import numpy as np
+
 from ..core.arrays import Array, IntArray
 from ..core.cache import Cache
 from ..core.model import MiniBERT
+from ..core.watch import recorded
 
 
 class Discarded:
@@ -23,11 +26,5 @@ class Discarded:
 def value_gradients(model: MiniBERT, dlogits: Array, cache: Cache, names: Collection[str]) -> dict[str, Array]:
     """d loss / d value for the named values, as core shows them, from d loss / d logits."""
     found: dict[str, Array] = {}
-
-    def watch(name: str, value: Array) -> Array:
-        if name in names:
-            found[name] = value.copy()
-        return value
-
-    model.backward(dlogits, cache, Discarded(), watch=watch)
+    model.backward(dlogits, cache, Discarded(), watch=recorded(found, np.ndarray.copy, names))
     return found

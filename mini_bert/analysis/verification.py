@@ -17,7 +17,7 @@ from ..core.gradcheck import TOLERANCE, relative_error
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ..core.params import Parameters, add_product
-from ..core.watch import Watch, unwatched
+from ..core.watch import Watch, recorded, unwatched
 from .structure import steps_of
 from .value_gradients import value_gradients
 
@@ -78,12 +78,7 @@ class DoubleLoss:
     def _pass(self) -> tuple[float, dict[str, float], Array, Cache]:
         """The loss, the sizes of all values, d loss / d logits, and the cache for the way back."""
         sizes: dict[str, float] = {}
-
-        def size(name: str, value: Array) -> Array:
-            sizes[name] = _size(value)
-            return value
-
-        logits, cache = self.model.forward(self._ids[None], watch=size)
+        logits, cache = self.model.forward(self._ids[None], watch=recorded(sizes, _size))
         loss, loss_cache = cross_entropy_forward(logits[0][self._places], self._wanted)
         dlogits = np.zeros_like(logits)
         dlogits[0, self._places] = cross_entropy_backward(1 / len(self._places), loss_cache)

@@ -3,19 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..evaluation.geometry import compute_anisotropy, compute_effective_dimensionality
 from ..text.batches import MLMBatch
 from ..text.vocabulary import Vocabulary
+from .probabilities import Floats, probabilities, target_losses
 from .run_record import NotThere, RunRecord
 from .sensitivity import PredictionSpread, prediction_spread
 
 _BATCHES = 8                  # of the held-out text: about five hundred predictions, thousands of tokens
 _QUIET = 1e-6                 # an activation below this part of the layer's largest is none; for ReLU it is 0 exactly
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def view_of(run: RunRecord) -> ModelView:
     return ModelView(
         int(state.get("step", 0)), tokens, [_silent(layer) for layer in loudest],
         compute_anisotropy(rows).mean_cosine, compute_effective_dimensionality(rows), prediction_spread(answers),
-        _special_probability(model, batches, vocabulary), float(_softmax(answers)[:, specials].sum(axis=1).mean()))
+        _special_probability(model, batches, vocabulary), float(probabilities(answers)[:, specials].sum(axis=1).mean()))
 
 
 def _silent(loudest: Floats) -> float:
@@ -78,14 +76,8 @@ def _special_probability(model: MiniBERT, batches: list[MLMBatch], vocabulary: V
         ids = np.where(places, vocabulary.mask, batch.target_ids)
         logits, _ = model.forward(ids, batch.attention_mask, token_types=batch.token_types, positions=places)
         targets = batch.target_ids[places]
-        sure.append(_softmax(logits)[np.arange(len(targets)), targets])
+        sure.append(np.exp(-target_losses(logits, targets)))
     return float(np.concatenate(sure).mean())
-
-
-def _softmax(logits: npt.NDArray[np.floating]) -> Floats:
-    p: Floats = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    return p
 
 
 def padding_matters(model: MiniBERT, batches: list[MLMBatch], vocabulary: Vocabulary) -> float:
@@ -95,18 +87,17 @@ def padding_matters(model: MiniBERT, batches: list[MLMBatch], vocabulary: Vocabu
         padded = _padded(batch, vocabulary)
         filler = np.where(padded.attention_mask, padded.input_ids, vocabulary.ordinary_ids[-1])
         if padded.mask_positions.any():
-            before, after = (_log_likelihoods(model, padded._replace(input_ids=ids))
+            before, after = (_losses(model, padded._replace(input_ids=ids))
                              for ids in (padded.input_ids, filler))
             largest = max(largest, float(np.abs(before - after).max()))
     return largest
 
 
-def _log_likelihoods(model: MiniBERT, batch: MLMBatch) -> Floats:
-    """ln p of the true token at each masked position."""
+def _losses(model: MiniBERT, batch: MLMBatch) -> Floats:
+    """At each masked position."""
     logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                               positions=batch.mask_positions)
-    targets = batch.target_ids[batch.mask_positions]
-    return np.log(_softmax(logits)[np.arange(len(targets)), targets])
+    return target_losses(logits, batch.target_ids[batch.mask_positions])
 
 
 def _padded(batch: MLMBatch, vocabulary: Vocabulary) -> MLMBatch:

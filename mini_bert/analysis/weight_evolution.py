@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.arrays import Array
 from ..core.model import MiniBERT
@@ -22,8 +21,8 @@ from ..errors import CheckpointError, InputError, MiniBertError
 from ..evaluation.geometry import compute_effective_rank, compute_layer_similarity, layer_states
 from ..training.checkpoints import list_checkpoints
 from .batches import DataBatch, as_batch
+from .probabilities import Floats
 
-Floats = npt.NDArray[np.float64]
 Checkpoint = MiniBERT | str | PathLike[str]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..analysis.doctor import Diagnosis, examine
+from ..analysis.doctor import SICK, Diagnosis, examine
 from ..analysis.symptoms import Finding
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 
@@ -19,14 +19,15 @@ def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
                    seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Say in plain words whether a run is healthy, going or finished, and what to try if it is not.
 
-    Its curve is held against guessing evenly, by frequency and by the token before, and against the shipped model's
-    own; its gradients, its newest checkpoint and its text are looked at too. Exits with 1 if there is a finding.
+    Its curve is held against guessing evenly, by frequency and by the token before, and against that of the shipped
+    model that is like it; its gradients, its newest checkpoint and its text are looked at too. Exits with 1 if it is
+    not healthy, with 0 if it is or if it is too short to tell.
 
     Example: mini-bert doctor runs/first
     """
     found = examine(run, corpus)
     Output(as_json, quiet).result(found.to_dict(), *_shown(found, quiet))
-    if found.findings:
+    if found.verdict == SICK:
         raise typer.Exit(1)
 
 

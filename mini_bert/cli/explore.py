@@ -1,5 +1,7 @@
 """mini-bert explore: the explorer in the browser, or one sentence of it as a file."""
 
+import re
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,8 +56,20 @@ def explore_command(
         output.result(done, escape(f"{export}: {done['bytes'] / 1e6:.1f} MB, opens in any browser without a "
                                    f"network.{left}"))
         return
-    serve(session, host=host, port=port, browser=browser, fragment=fragment(query),
-          say=lambda sentence: output.console.print(escape(sentence), soft_wrap=True))
+    serve(session, host=host, port=port, browser=browser, fragment=fragment(query), say=_said(output))
+
+
+def _said(output: Output) -> Callable[[str], None]:
+    """What is told when serving begins: for a person the sentences, for a program the address in an object."""
+    def say(sentence: str) -> None:
+        address = re.search(r"https?://[^\s;]+", sentence)
+        if output.as_json and address is not None:
+            output.result({"address": address[0]})
+            sys.stdout.flush()                    # a program waits for it while the server goes on
+        else:
+            output.console.print(escape(sentence), soft_wrap=True)
+
+    return say
 
 
 def _server() -> Callable[..., None]:

@@ -75,6 +75,9 @@ def _landscape(request: Request) -> "Picture":
 
 def _spectra(request: Request) -> "Picture":
     from ..report.figures import weight_spectra
+    if request.inputs:
+        raise InputError(f"spectra are of a model's weights and take no input; {request.inputs[0]!r} is given. "
+                         "Name the model with --model.")
     return weight_spectra(load(request.model), request.layer)
 
 

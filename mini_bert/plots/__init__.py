@@ -5,6 +5,7 @@ Nothing here knows a model: what is drawn is computed by `mini_bert.analysis` an
 
 from .curves import (
     plot_gradient_flow,
+    plot_loss_components,
     plot_probe_accuracy,
     plot_spectrum,
     plot_training_curves,
@@ -21,6 +22,6 @@ from .matrices import (
 from .surfaces import plot_embedding_projection, plot_loss_landscape, project
 
 __all__ = ["Picture", "plot_attention_grid", "plot_confusion_matrix", "plot_embedding_projection",
-           "plot_gradient_flow", "plot_layer_similarity", "plot_loss_landscape", "plot_matrix", "plot_probe_accuracy",
-           "plot_spectrum", "plot_training_curves", "plot_weight_evolution", "project",
+           "plot_gradient_flow", "plot_layer_similarity", "plot_loss_components", "plot_loss_landscape", "plot_matrix",
+           "plot_probe_accuracy", "plot_spectrum", "plot_training_curves", "plot_weight_evolution", "project",
            "visualize_attention_patterns"]

@@ -16,34 +16,50 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
                          reference: Mapping[str, Series] | None = None) -> Picture:
     """A run's log, line by line: losses against what guessing loses, learning rate, norm of the gradient.
 
-    `reference` is a curve to compare with: tokens, mean, and low and high as its band.
+    `reference` is a curve to compare with: tokens, mean, and low and high as its band, NaN where there is none. What
+    is missing in a record, or is no number, is a gap.
     """
-    trained = [r for r in records if r.get("loss") is not None]
-    measured = [r for r in records if r.get("eval_loss") is not None]
-    if not trained and not measured:
+    tokens, raw, smoothed, measured, rates, norms = (
+        np.array([_number(record.get(name)) for record in records])
+        for name in ("tokens", "loss", "smoothed_loss", "eval_loss", "learning_rate", "grad_norm"))
+    trained = np.where(np.isfinite(raw) & np.isfinite(smoothed), smoothed, raw)
+    drawn = np.isfinite(tokens) & (np.isfinite(trained) | np.isfinite(measured))
+    if not drawn.any():
         raise ValueError("There is no loss in the records to draw.")
     figure = picture(6.8, 6.0)
     loss, rate, norm = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
     if reference is not None:
-        loss.fill_between(reference["tokens"], reference["low"], reference["high"], color="#bbbbbb", alpha=0.5)
-        loss.plot(reference["tokens"], reference["mean"], color="#777777", linewidth=1.0, label="reference run")
-    if trained:
-        line(loss, [r["tokens"] for r in trained], [r.get("smoothed_loss", r["loss"]) for r in trained], 0, "training")
-        line(rate, [r["tokens"] for r in trained], [r["learning_rate"] for r in trained], 0)
-        line(norm, [r["tokens"] for r in trained], [r["grad_norm"] for r in trained], 0)
-    if measured:
-        line(loss, [r["tokens"] for r in measured], [r["eval_loss"] for r in measured], 1, "held out", marker="o",
-             markersize=3)
-    last = max(r["tokens"] for r in (*trained, *measured))
+        _draw_reference(loss, reference)
+    for axes, values, number, style in (
+            (loss, trained, 0, {"label": "training"}), (rate, rates, 0, {}), (norm, norms, 0, {}),
+            (loss, measured, 1, {"label": "held out", "marker": "o", "markersize": 3})):
+        there = np.isfinite(tokens) & np.isfinite(values)
+        if there.any():
+            line(axes, tokens[there], values[there], number, **style)
+    last = float(tokens[drawn].max())
     for name, value in (baselines or {}).items():
         loss.axhline(value, color="#666666", linewidth=0.8, linestyle=":")
         loss.annotate(name, (last, value), ha="right", va="bottom", fontsize=8, color="#444444")
-    loss.set_xlim(0, last)
+    loss.set_xlim(0, max(last, 1.0))
     loss.legend()
     loss.set(ylabel="loss")
     rate.set(ylabel="learning rate")
     norm.set(ylabel="gradient norm", xlabel="tokens")
     return figure
+
+
+def _number(value: Any) -> float:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e30
+    return float(value) if known else float("nan")
+
+
+def _draw_reference(axes: Any, reference: Mapping[str, Series]) -> None:
+    tokens, mean, low, high = (np.asarray(reference[key], np.float64) for key in ("tokens", "mean", "low", "high"))
+    band = np.isfinite(low) & np.isfinite(high)
+    if band.any():
+        axes.fill_between(tokens[band], low[band], high[band], color="#bbbbbb", alpha=0.5)
+    if len(tokens):
+        axes.plot(tokens, mean, color="#777777", linewidth=1.0, label="reference run")
 
 
 @in_this_look
@@ -73,6 +89,19 @@ def plot_weight_evolution(steps: Series, values: Mapping[str, Series], what: str
     for number, (name, series) in enumerate(values.items()):
         line(axes, steps, series, number, name)
     axes.set(xlabel="step", ylabel=what)
+    axes.legend(ncols=2, fontsize=7)
+    return figure
+
+
+@in_this_look
+def plot_loss_components(steps: Series, shares: Mapping[str, Series]) -> Picture:
+    """What the loss asks of each component over the steps: its share of the gradient's square; they add up to 1."""
+    if not len(steps) or not shares:
+        raise ValueError("There are no shares of components to draw.")
+    figure, axes = one()
+    for number, (name, series) in enumerate(shares.items()):
+        line(axes, steps, series, number, name, marker="o", markersize=3)
+    axes.set(xlabel="step", ylabel="share of the gradient's square", ylim=(0, 1.02))
     axes.legend(ncols=2, fontsize=7)
     return figure
 

@@ -67,8 +67,8 @@ class _Axis:
     def over(cls, values: Sequence[float], start: float, stop: float) -> "_Axis":
         finite = [value for value in values if isfinite(value)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
-        if low == high:
-            low, high = low - 0.5, high + 0.5
+        if high - low <= 1e-9 * max(abs(low), abs(high)):             # one number, however large
+            low, high = low - max(0.5, abs(low) / 2), high + max(0.5, abs(high) / 2)
         step = _round_step((high - low) / 6)
         low, high = step * floor(low / step + 1e-9), step * ceil(high / step - 1e-9)
         return cls(low, high, start, stop, tuple(low + step * i for i in range(round((high - low) / step) + 1)))

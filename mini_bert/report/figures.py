@@ -12,7 +12,8 @@ import numpy as np
 from ..analysis.gradient_flow import analyze_gradient_flow
 from ..analysis.levels import measured_levels
 from ..analysis.loss_landscape import analyze_loss_landscape
-from ..analysis.run_record import RunRecord
+from ..analysis.reference import reference_of
+from ..analysis.run_record import NotThere, RunRecord
 from ..analysis.weight_evolution import track_weight_changes, weight_spectrum
 from ..core.arrays import Array
 from ..core.model import MiniBERT
@@ -120,18 +121,23 @@ def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
 # -------------------------------------------------------------------- a run
 
 def training_curves(run: str | PathLike[str]) -> Picture:
-    """A run's losses against what guessing loses on the same text."""
+    """A run's losses against what guessing loses on the same text, and the reference curve where there is one."""
     record = RunRecord.read(run)
     if not record.records:
         raise InputError(record.notes[-1])
+    tokens = [curve.tokens[-1] for curve in (record.training_curve, record.heldout_curve) if len(curve)]
+    try:
+        reference = reference_of(record).until(max(tokens, default=0.0)).to_dict()
+    except NotThere:
+        reference = None
     levels = measured_levels(record).to_dict()
     return plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
-                                                 if levels[name] is not None})
+                                                 if levels[name] is not None}, reference)
 
 
 def weight_evolution(run: str | PathLike[str]) -> Picture:
     """How far the parameters that moved most are from where the first kept checkpoint has them."""
-    found = track_weight_changes(run, ranks=False)
+    found = track_weight_changes(RunRecord.read(run).directory, ranks=False)      # of a fit, the run in it
     if len(found.steps) < 2:
         raise InputError(f"{run} keeps one checkpoint alone; weights are compared between two or more "
                          "(training.keep_checkpoints).")

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..analysis.doctor import Diagnosis, examine
+from ..analysis.reference import Reference, reference_of
 from ..analysis.run_record import NotThere, RunRecord
+from ..errors import MiniBertError
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart
 from .examples import example
@@ -46,14 +48,29 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
              if len(curve)]
     if not lines:
         return [paragraph("There is no loss in the log yet.")]
-    accuracy = run.column("masked_accuracy")
-    measured = np.isfinite(accuracy)
+    told = ""
+    if reference := _reference(run, max(line.x[-1] for line in lines)):
+        curve, banded = reference.to_dict(), bool(np.isfinite(reference.low).any())
+        lines.append(Line(f"reference: {reference.name}", curve["tokens"], curve["mean"],
+                          curve["low"] if banded else None, curve["high"] if banded else None))
+        told = f" The reference is the held-out loss of the shipped {reference.name} after as many tokens" + (
+            f", with the range of {reference.seeds} seeds." if banded else ".")
+    tokens, accuracy = run.column("tokens"), run.column("masked_accuracy")
+    measured = np.isfinite(accuracy) & np.isfinite(tokens)
     charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
     if measured.any():
-        charts.append(line_chart([_line("accuracy", run.column("tokens")[measured], accuracy[measured])],
+        charts.append(line_chart([_line("accuracy", tokens[measured], accuracy[measured])],
                                  x_label="tokens", y_label="masked accuracy, held out"))
     return [*charts, paragraph("Uniform is what guessing evenly loses, unigram by the frequency of a token, bigram by "
-                               "the token before it as well.")]
+                               f"the token before it as well.{told}")]
+
+
+def _reference(run: RunRecord, tokens: float) -> Reference | None:
+    """The shipped model's curve up to so many tokens, if the run can be held against one."""
+    try:
+        return reference_of(run).until(tokens)
+    except NotThere:
+        return None
 
 
 def _flow(run: RunRecord) -> list[str]:
@@ -95,10 +112,11 @@ def _examples(run: RunRecord) -> list[Example]:
     """None where there is no checkpoint or text to take them from."""
     try:
         return examples(run.model(), run.corpus)
-    except NotThere:
+    except (NotThere, MiniBertError, IndexError):     # the last: ids in a damaged corpus that the vocabulary has not
         return []
 
 
 def _line(name: str, x: Sequence[float] | np.ndarray[Any, Any], y: Sequence[float] | np.ndarray[Any, Any]) -> Line:
-    every = -(-len(x) // _POINTS)
-    return Line(name, [float(value) for value in x[::every]], [float(value) for value in y[::every]])
+    """A line of so many points at the most; the last one is always there."""
+    places = sorted({*range(0, len(x), -(-len(x) // _POINTS)), len(x) - 1})
+    return Line(name, [float(x[place]) for place in places], [float(y[place]) for place in places])

@@ -1,5 +1,7 @@
 """The workshop in which the doctor's runs are made, once a session."""
 
+import os
+
 import pytest
 from doctor_runs import Workshop
 
@@ -8,7 +10,10 @@ from mini_bert.text.corpus import Corpus
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory) -> Workshop:
-    return Workshop(tmp_path_factory.mktemp("doctor"))
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent                    # one for all processes of the session
+    return Workshop(folder / "doctor")
 
 
 @pytest.fixture(scope="session")

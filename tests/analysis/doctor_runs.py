@@ -5,6 +5,7 @@ word is tells about 1.6 nats, the word before it 0.9 more, and the word behind i
 is far from the next, and a run of seconds shows on which one it is.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -65,25 +66,31 @@ def made_corpus(folder: Path, documents: list[str], tokenizer: WordPieceTokenize
 
 
 class Workshop:
-    """Makes each run once a session, when a test first asks for it."""
+    """Makes each corpus and run once a session, when a test first asks for it; processes share a folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._corpora: dict[str, Path] = {}
 
     def tokenizer(self) -> WordPieceTokenizer:
         return WordPieceTokenizer(Vocabulary([*SPECIAL_TOKENS, *WORDS]))
 
     def corpus(self, name: str) -> Path:
-        if name not in self._corpora:
-            self._corpora[name] = CORPORA[name](self)
-        return self._corpora[name]
+        return self._made(self.folder / "corpora" / name, CORPORA[name]) / "corpus"
 
     def run(self, name: str) -> Path:
-        out = self.folder / "runs" / name
-        if not out.exists():
-            RUNS[name](self, out)
-        return out
+        return self._made(self.folder / "runs" / name, RUNS[name])
+
+    def _made(self, place: Path, make: Callable[["Workshop", Path], object]) -> Path:
+        """Made elsewhere, and put in its place when it is whole; if another process was faster, its one is taken."""
+        if not place.exists():
+            made = self.folder / f"making-{os.getpid()}" / place.name
+            make(self, made)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                made.rename(place)
+            except OSError:
+                shutil.rmtree(made)
+        return place
 
     def train(self, out: Path, corpus: str = "chain", model: ModelConfig = MODEL, initial: MiniBERT | None = None,
               batches: Callable[[Batches], object] | None = None, prepare: Callable[[MiniBERT], None] | None = None,
@@ -98,7 +105,7 @@ class Workshop:
         return trainer
 
 
-def documentation(shop: Workshop) -> Path:
+def documentation(shop: Workshop, folder: Path) -> Path:
     """The first of the documentation that every Python has."""
     texts, size = [], 0
     for line in pydocs():
@@ -108,20 +115,27 @@ def documentation(shop: Workshop) -> Path:
             break
     documents = "\n".join(texts)
     tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([documents]), 400))
-    return made_corpus(shop.folder / "docs", [documents], tokenizer, longest_document=200)
+    return made_corpus(folder, [documents], tokenizer, longest_document=200)
 
 
-def documentation_in_pieces_of_mini(shop: Workshop) -> Path:
+def documentation_in_pieces_of_mini(shop: Workshop, folder: Path) -> Path:
     texts = (shop.corpus("docs").parent / "text.txt").read_text()
-    return made_corpus(shop.folder / "docs-mini", [texts[:40_000]], WordPieceTokenizer.load("mini"),
-                       longest_document=200)
+    return made_corpus(folder, [texts[:40_000]], WordPieceTokenizer.load("mini"), longest_document=200)
 
 
-CORPORA: dict[str, Callable[[Workshop], Path]] = {
-    "chain": lambda shop: made_corpus(shop.folder / "chain", sentences(1500, 0), shop.tokenizer()),
-    "little": lambda shop: made_corpus(shop.folder / "little", sentences(12, 1), shop.tokenizer(), heldout=0.4),
-    "repeated": lambda shop: made_corpus(shop.folder / "repeated", sentences(3, 2, 30) * 120, shop.tokenizer(),
-                                         deduplicate=False),
+def few_words(shop: Workshop, folder: Path) -> Path:
+    rng = generator(0, "few words")
+    texts = [" ".join((WORDS[:13] * 4)[first : first + length]) for first, length
+             in zip(rng.integers(0, 13, 300).tolist(), rng.integers(5, 30, 300).tolist(), strict=True)]
+    return made_corpus(folder, texts, WordPieceTokenizer(Vocabulary([*SPECIAL_TOKENS, *WORDS[:13]])))
+
+
+CORPORA: dict[str, Callable[[Workshop, Path], Path]] = {
+    "chain": lambda shop, folder: made_corpus(folder, sentences(1500, 0), shop.tokenizer()),
+    "little": lambda shop, folder: made_corpus(folder, sentences(12, 1), shop.tokenizer(), heldout=0.4),
+    "repeated": lambda shop, folder: made_corpus(folder, sentences(3, 2, 30) * 120, shop.tokenizer(),
+                                                 deduplicate=False),
+    "few": few_words,
     "docs": documentation,
     "docs-mini": documentation_in_pieces_of_mini,
 }
@@ -224,6 +238,22 @@ def from_mini(shop: Workshop, out: Path) -> None:
                eval_every=5, eval_sequences=16, log_every=5, checkpoint_every=20, init="normal", frequency_bias=False)
 
 
+def of_few_words(shop: Workshop, out: Path) -> None:
+    """Thirteen words in a fixed order, a small model at a high rate, and a line of the log for every other step."""
+    shop.train(out, "few", replace(MODEL, num_layers=1, hidden_size=16, intermediate_size=32, vocab_size=18),
+               steps=60, learning_rate=1e-2, warmup_steps=4, log_every=2, eval_every=10)
+
+
+# as wide as Mini, whose recipe has a rate of 1e-3
+WIDE = replace(MODEL, num_heads=4, hidden_size=192, intermediate_size=768)
+RATES = (1e-2, 2e-2, 3e-2)
+
+
+def wide(rate: float) -> Callable[[Workshop, Path], object]:
+    return lambda shop, out: shop.train(out, model=WIDE, batch_size=8, learning_rate=rate, steps=60, log_every=5,
+                                        eval_every=12, eval_sequences=64, checkpoint_every=60, schedule="constant")
+
+
 HEALTHY: dict[str, Callable[[Workshop, Path], object]] = {
     "recipe": lambda shop, out: shop.train(out),
     "recipe, another seed": lambda shop, out: shop.train(out, seed=1, masking_rate=0.15),
@@ -236,6 +266,8 @@ HEALTHY: dict[str, Callable[[Workshop, Path], object]] = {
     "documentation": lambda shop, out: shop.train(
         out, "docs", replace(MODEL, hidden_size=48, vocab_size=400, max_seq_length=32), steps=240),
     "from shipped weights": from_mini,
+    "few words": of_few_words,
+    "wide": wide(1e-3),
 }
 
 SICK: dict[str, Callable[[Workshop, Path], object]] = {
@@ -259,4 +291,5 @@ SICK: dict[str, Callable[[Workshop, Path], object]] = {
         checkpoint_every=400),
     "too short to tell": lambda shop, out: shop.train(out, steps=12, eval_every=6, log_every=3),
 }
-RUNS = {**HEALTHY, **SICK}
+TOO_HIGH = {f"wide, rate {rate:g}": wide(rate) for rate in RATES}
+RUNS = {**HEALTHY, **SICK, **TOO_HIGH}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from doctor_runs import HEALTHY, MODEL, SICK, TRAINING, WORDS, chain, made_corpus, sentences
+from doctor_runs import HEALTHY, MODEL, SICK, TOO_HIGH, TRAINING, WORDS, chain, made_corpus, sentences
 
 import mini_bert.core.model
 from mini_bert import CheckpointError, CorpusError, MiniBERT
@@ -43,8 +43,23 @@ def test_a_healthy_run_raises_no_alarm(shop, name):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+@pytest.mark.parametrize("name", TOO_HIGH)
+def test_ten_to_thirty_times_the_recipes_rate_is_named_at_the_width_of_mini(shop, name):
+    found = examine(shop.run(name))
+    assert found.findings[0].name == "learning rate too high"
+    assert found.findings[0].evidence["largest_update_ratio"] > 3 * 0.01      # that of the recipe
+    assert "over-fitting" not in [finding.name for finding in found.findings]
+
+
+def test_a_rate_too_high_is_named_from_the_log_alone(shop, tmp_path):
+    run = copied(shop, tmp_path, "wide, rate 0.01")
+    for name in ("checkpoints", "best", "final"):
+        shutil.rmtree(run / name)
+    assert examine(run).findings[0].name == "learning rate too high"
+
+
 def test_every_disease_has_a_sabotaged_run():
-    assert set(DISEASES) == set(SICK)
+    assert set(DISEASES) == {*SICK, "far above the reference curve"}          # that one is in test_reference.py
     assert len({disease.place for disease in DISEASES.values()}) == len(DISEASES)
     assert all(disease.about for disease in DISEASES.values())
 
@@ -144,6 +159,8 @@ def test_without_a_log_the_rest_is_examined(shop, tmp_path, content):
     found = examine(run)
     assert found.verdict == "unclear"
     assert [finding.name for finding in found.findings] == ["too short to tell"]
+    assert found.step == 0
+    assert not found.finished
     assert "exploding" in found.left_out
     assert "dead_units" in found.measured
     assert found.notes
@@ -192,11 +209,14 @@ def test_a_corpus_that_was_moved_is_named(shop, tmp_path):
         examine(run, tmp_path / "gone")
 
 
-def test_stuck_at_unigram_is_seen_without_the_corpus(shop, tmp_path):
+def test_stuck_at_unigram_is_seen_without_the_corpus_by_what_is_known(shop, tmp_path):
     run = copied(shop, tmp_path, "stuck at unigram")
     config = run / "config.yaml"
     config.write_text(config.read_text().replace(str(shop.corpus("chain").resolve()), str(tmp_path / "gone")))
-    assert examine(run).findings[0].name == "stuck at unigram"
+    first = examine(run).findings[0]
+    assert first.name == "stuck at unigram"
+    assert first.sure.value == "likely"
+    assert "bigram_loss" not in first.evidence                # nobody has measured it
 
 
 def test_weights_that_were_changed_afterwards_are_noted(shop, tmp_path):

@@ -28,6 +28,17 @@ def test_every_method_takes_a_text(explorer):
     assert explorer.explain_prediction(TEXT, 2, "cat", mask=[2]).tokens[2] == "[MASK]"
 
 
+def test_positions_can_be_masked_wherever_a_text_is_taken(explorer):
+    assert explorer.explore_attention_heads(TEXT, mask=[2]).tokens[2] == "[MASK]"
+    assert explorer.step_through_forward_pass(TEXT, mask=[2]).tokens[2] == "[MASK]"
+    assert explorer.step_through_backward_pass(TEXT, mask=[2]).forward.tokens[2] == "[MASK]"
+    loss = explorer.step_through_backward_pass(TEXT, mask=[2]).loss
+    assert explorer.analyze_gradient_flow(TEXT, mask=[2]).loss == loss
+    found = explorer.compare_layer_representations(TEXT, mask=[2])
+    assert found.tokens[1] == "[MASK]"
+    assert not np.allclose(found.similarity, explorer.compare_layer_representations(TEXT).similarity)
+
+
 def test_all_results_can_be_written_as_json(explorer):
     results = [explorer.explore_attention_heads(TEXT), explorer.step_through_forward_pass(TEXT),
                explorer.step_through_backward_pass(TEXT, mask=[2]), explorer.analyze_gradient_flow(TEXT),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -84,11 +85,30 @@ def test_uniform_attention_has_entropy_one(shop, tmp_path):
 
 def test_the_loss_by_component(shop):
     analyzer = TrainingAnalyzer(shop.run("recipe"))
-    found = analyzer.plot_loss_components()
+    found = analyzer.loss_components()
     assert found.steps == [120, 240]
     assert np.sum(list(found.shares.values()), axis=0) == pytest.approx([1, 1])
     assert found.losses[1] < found.losses[0]
     assert analyzer.gradient_noise_scale().noise_scale > 0
+
+
+def test_the_loss_by_component_is_drawn(shop):
+    pytest.importorskip("matplotlib", reason="figures need the extra viz")
+    analyzer = TrainingAnalyzer(shop.run("recipe"))
+    found, axes = analyzer.loss_components(), analyzer.plot_loss_components().axes[0]
+    drawn = {line.get_label(): line for line in axes.lines}
+    assert set(drawn) == {"embeddings", "attention", "feedforward", "layernorm", "head"}
+    for name, shares in found.shares.items():
+        assert list(drawn[name].get_ydata()) == shares
+        assert list(drawn[name].get_xdata()) == found.steps
+
+
+def test_without_matplotlib_the_figure_says_what_to_install(shop, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("mini_bert.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(InputError, match=r"pip install 'mini-bert\[viz\]'"):
+        TrainingAnalyzer(shop.run("recipe")).plot_loss_components()
 
 
 def test_issues_are_the_doctors(shop):

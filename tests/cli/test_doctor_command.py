@@ -41,9 +41,9 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_run_with_findings_exits_with_one(folder):
+def test_a_run_that_is_too_short_is_no_failure(folder):
     done = CliRunner().invoke(APP, [str(folder / "short")])
-    assert done.exit_code == 1
+    assert done.exit_code == 0
     assert "too short to tell (possible)" in done.stdout
     assert "evidence: " in done.stdout
     assert "try: " in done.stdout
@@ -52,7 +52,7 @@ def test_a_run_with_findings_exits_with_one(folder):
 
 def test_json_is_one_object_with_the_same_exit_code(folder):
     done = CliRunner().invoke(APP, [str(folder / "short"), "--json"])
-    assert done.exit_code == 1
+    assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert found["verdict"] == "unclear"
     assert found["findings"][0].keys() == {"name", "sure", "says", "evidence", "advice"}
@@ -61,11 +61,12 @@ def test_json_is_one_object_with_the_same_exit_code(folder):
 def test_the_text_that_repeats_is_told(folder):
     done = CliRunner().invoke(APP, [str(folder / "long"), "--json"])
     found = json.loads(done.stdout)
+    assert done.exit_code == 1                                # it is not healthy
     assert [finding["name"] for finding in found["findings"]] == ["duplicate data"]
     assert found["loss"] < found["levels"]["bigram"] + 0.3
 
 
 def test_a_moved_corpus_is_taken_from_where_it_is(folder):
     done = CliRunner().invoke(APP, [str(folder / "short"), "--corpus", str(folder / "short-corpus"), "--quiet"])
-    assert done.exit_code == 1
+    assert done.exit_code == 0
     assert "Measured" not in done.stdout

@@ -1,6 +1,7 @@
 """mini-bert plot and report: figures and a page from a real run, a real model and results of other commands."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -66,6 +67,35 @@ def test_figures_of_a_run(tmp_path, run, kind):
     assert Path(told["file"]).is_file()
 
 
+@pytest.mark.parametrize("kind", ["training", "weights"])
+def test_the_directory_of_a_fit_is_taken_for_the_run_in_it(tmp_path, run, kind):
+    shutil.copytree(run, tmp_path / "fit" / "run")
+    call("plot", kind, tmp_path / "fit", "--out", tmp_path / "x.png")
+    assert (tmp_path / "x.png").is_file()
+
+
+@pytest.mark.parametrize("lost", ["tokens", "learning_rate", "grad_norm", "smoothed_loss", "loss"])
+def test_a_log_that_lacks_something_is_drawn_with_gaps(tmp_path, run, lost):
+    shutil.copytree(run, tmp_path / "run")
+    log = tmp_path / "run" / "log.jsonl"
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    for number, record in enumerate(records):
+        if number != 1 or lost != "tokens":
+            record[lost] = "none" if number % 2 else None
+        if number % 3 == 0:
+            del record[lost]
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    call("plot", "training", tmp_path / "run", "--out", tmp_path / "x.png")
+    call("report", tmp_path / "run")
+
+
+def test_a_log_without_tokens_is_refused_in_a_sentence(tmp_path, run):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "log.jsonl").write_text('{"step": 1, "loss": 3.0}\n')
+    result = CliRunner().invoke(app, ["plot", "training", str(tmp_path / "run"), "--out", str(tmp_path / "x.png")])
+    assert "no loss in the records" in str(result.exception)
+
+
 def test_a_figure_of_labels_and_of_probes(tmp_path):
     (tmp_path / "labels.tsv").write_text("NOUN\tNOUN\nNOUN\tVERB\nVERB\tVERB\n")
     call("plot", "confusion", tmp_path / "labels.tsv", "--out", tmp_path / "x.svg")
@@ -92,6 +122,7 @@ def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
     (["plot", "attention"], "takes one text"),
     (["plot", "attention", "a", "--layer", "9"], "layers 0 to 2"),
     (["plot", "training", "/no/such/run"], "/no/such/run"),
+    (["plot", "spectra", "a text"], "take no input; 'a text' is given"),
     (["plot", "attention", "a", "--out", "x.gif"], ".png, .svg, .pdf"),
     (["plot", "projection", "--method", "mds", __file__], "pca, tsne, umap"),
     (["plot", "probe", __file__], "not the output of mini-bert probe"),

@@ -5,6 +5,7 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig
 from mini_bert.core.heads import NoHead
+from mini_bert.core.watch import recorded
 from mini_bert.proof import models_to_check
 
 VARIANTS = models_to_check()
@@ -14,6 +15,18 @@ STEP = 1e-7               # small enough that no ReLU of these models is taken o
 @pytest.fixture(params=VARIANTS, ids=list(VARIANTS))
 def config(request) -> ModelConfig:
     return VARIANTS[request.param]
+
+
+def test_what_is_recorded_is_kept_and_the_pass_goes_on_unchanged():
+    seen, sizes = {}, {}
+    value = np.arange(3.0)
+    for watch in (recorded(seen, np.ndarray.copy, ("Q_0",)), recorded(sizes, np.size)):
+        assert watch("Q_0", value) is value
+        assert watch("K_0", value) is value
+    value += 1                                # the pass writes on its memory
+    assert list(seen) == ["Q_0"]
+    assert seen["Q_0"].tolist() == [0.0, 1.0, 2.0]
+    assert sizes == {"Q_0": 3, "K_0": 3}
 
 
 class Case:

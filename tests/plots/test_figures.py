@@ -49,7 +49,35 @@ def test_training_curves_have_both_losses_and_their_baselines():
 
 def test_training_curves_stand_before_the_band_of_the_reference():
     band = {"tokens": [0, 500], "mean": [9, 5], "low": [8.5, 4.5], "high": [9.5, 5.5]}
-    assert len(plots.plot_training_curves(_records(), reference=band).axes[0].collections) == 1
+    axes = plots.plot_training_curves(_records(), reference=band).axes[0]
+    assert len(axes.collections) == 1
+    assert {line.get_label() for line in axes.lines} >= {"training", "held out", "reference run"}
+
+
+def test_a_reference_without_a_band_is_a_line_alone():
+    nan = float("nan")
+    half = {"tokens": [0, 250, 500], "mean": [9, 6, 5], "low": [8.5, 5.5, nan], "high": [9.5, 6.5, nan]}
+    band = plots.plot_training_curves(_records(), reference=half).axes[0].collections[0].get_paths()[0]
+    assert band.get_extents().x1 == 250
+    alone = half | {"low": [nan] * 3, "high": [nan] * 3}
+    axes = plots.plot_training_curves(_records(), reference=alone).axes[0]
+    assert len(axes.collections) == 0
+    assert "reference run" in {line.get_label() for line in axes.lines}
+
+
+def test_what_is_missing_in_a_log_is_a_gap():
+    records = [*_records(), {"step": 9, "tokens": None, "loss": 1.0}, {"step": 9, "tokens": "x", "eval_loss": 1.0},
+               {"step": 10, "tokens": 1000, "loss": [1], "eval_loss": 3.0, "grad_norm": None}]
+    loss = plots.plot_training_curves(records).axes[0]
+    lines = {line.get_label(): list(line.get_ydata()) for line in loss.lines}
+    assert lines["training"] == [8.1, 7.1, 6.1, 5.1]
+    assert lines["held out"] == [4.0, 3.0]
+
+
+def test_components_of_the_loss_have_a_line_each():
+    axes = plots.plot_loss_components([10, 20], {"head": [0.75, 0.5], "attention": [0.25, 0.5]}).axes[0]
+    assert {line.get_label(): list(line.get_ydata()) for line in axes.lines} == {"head": [0.75, 0.5],
+                                                                                "attention": [0.25, 0.5]}
 
 
 def test_gradient_flow_takes_norms_or_arrays_in_their_order():
@@ -137,6 +165,7 @@ def test_nothing_global_is_changed():
     (lambda: plots.plot_attention_grid(np.eye(4), TOKENS), r"\(L, A, T, T\)"),
     (lambda: plots.plot_training_curves([{"step": 1}]), "no loss"),
     (lambda: plots.plot_gradient_flow({}), "no gradients"),
+    (lambda: plots.plot_loss_components([], {}), "no shares"),
     (lambda: plots.plot_loss_landscape([0, 1], [1, 2, 3]), "do not belong together"),
     (lambda: plots.project(np.eye(3), "mds"), "pca, tsne, umap"),
     (lambda: plots.plot_embedding_projection(np.eye(3), names=["a"]), "1 names"),

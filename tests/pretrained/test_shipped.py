@@ -61,7 +61,9 @@ def test_the_reference_curve_is_one(name):
     tokens, mean = curve["tokens"], curve["mean"]
     assert len(tokens) == len(mean) == len(curve["low"]) == len(curve["high"])
     assert tokens == sorted(tokens)
-    assert all(low <= middle <= high for low, middle, high in zip(curve["low"], mean, curve["high"], strict=True))
+    band = list(zip(tokens, curve["low"], mean, curve["high"], strict=True))
+    assert all(low <= middle <= high for at, low, middle, high in band if at <= curve["band_until"])
+    assert all(low is None and high is None for at, low, _, high in band if at > curve["band_until"])
     assert mean[-1] < mean[0]
 
 

@@ -40,7 +40,8 @@ def test_levels_bands_and_names_are_drawn():
 
 
 @pytest.mark.parametrize(("x", "y"), [([], []), ([1], [2]), ([1, 2], [3, 3]), ([0, 1], [float("nan"), 2.0]),
-                                      ([0, 1e9], [1e-7, 2e-7])])
+                                      ([0, 1e9], [1e-7, 2e-7]), ([0, 1], [1e30, 1e30]),
+                                      ([0, 1], [1.0, 1 + 1e-15])])
 def test_any_numbers_make_a_chart(x, y):
     assert drawn(Line("a", x, y)) is not None
 

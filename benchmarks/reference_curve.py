@@ -44,7 +44,8 @@ def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
 
     configs = [yaml.safe_load((run / "config.yaml").read_text("utf-8")) for run in runs]
     return {"about": about, "seeds": [config["training"]["seed"] for config in configs],
-            "unigram_loss": round(configs[0]["about"]["unigram_loss"], 4), "band_until": max((at for at in tokens if at <= until), default=0),
+            "unigram_loss": round(configs[0]["about"]["unigram_loss"], 4),
+            "band_until": max((at for at in tokens if at <= until), default=0),
             "tokens": tokens, "mean": rounded(mean), "low": rounded(low), "high": rounded(high)}
 
 

@@ -97,7 +97,8 @@ def test_numbers_behind_the_end_of_the_band_are_none(shop, shipped):
 
 
 def test_one_seed_has_no_band(shop, shipped):
-    alone = {"seeds": [0], "unigram_loss": 6.9, "tokens": [1000, 2000], "mean": [5.0, 4.0], "low": [5.0, 4.0], "high": [5.0, 4.0]}
+    alone = {"seeds": [0], "unigram_loss": 6.9, "tokens": [1000, 2000], "mean": [5.0, 4.0],
+             "low": [5.0, 4.0], "high": [5.0, 4.0]}
     found = compared_with_reference(record(MODEL.to_dict(), tokens=1500, digest=shipped(shop, alone)))
     assert (found.low, found.high) == (None, None)
     assert "band" not in str(found)

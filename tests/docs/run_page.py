@@ -49,7 +49,8 @@ def run_python(body: str, names: dict[str, object], where: str) -> str:
 
 
 def run_bash(body: str) -> str:
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", body], capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", body], capture_output=True, text=True, check=False,
+                          timeout=300)
     if done.returncode:
         raise RuntimeError(f"the shell ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

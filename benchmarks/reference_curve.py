@@ -1,9 +1,11 @@
 """The reference curve of a shipped model: held-out loss against tokens, and its band over runs with other seeds.
 
     cd docs/results/runs && python ../../../benchmarks/reference_curve.py mini mini-seed-1 mini-seed-2
+    python ../../../benchmarks/reference_curve.py mini-deep --about "Held-out loss of mini-deep on ..."
 
 The first run gives the points, as far as it went. Where all runs went, `mean`, `low` and `high` are of all of them
 (interpolated at the same tokens); beyond that, `mean` is the first run's loss, and there is no band (null).
+`tokens_a_step` is the first run's: a run with other batches takes other steps for as many tokens.
 """
 
 import argparse
@@ -19,11 +21,16 @@ from mini_bert.files import write_files
 Curve = tuple[list[float], list[float]]
 
 
+def evaluations(run: Path) -> list[dict[str, Any]]:
+    """The lines of a run's log that have a held-out loss."""
+    records = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+    return [record for record in records if "eval_loss" in record]
+
+
 def curve_of(run: Path) -> Curve:
     """Tokens and held-out losses of a run's log."""
-    records = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-    points = [(record["tokens"], record["eval_loss"]) for record in records if "eval_loss" in record]
-    return [tokens for tokens, _ in points], [loss for _, loss in points]
+    points = evaluations(run)
+    return [record["tokens"] for record in points], [record["eval_loss"] for record in points]
 
 
 def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
@@ -42,9 +49,11 @@ def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
     def rounded(values: list[Any]) -> list[float | None]:
         return [None if value is None else round(float(value), 4) for value in values]
 
+    last = evaluations(runs[0])[-1]
     configs = [yaml.safe_load((run / "config.yaml").read_text("utf-8")) for run in runs]
     return {"about": about, "seeds": [config["training"]["seed"] for config in configs],
             "unigram_loss": round(configs[0]["about"]["unigram_loss"], 4),
+            "tokens_a_step": round(last["tokens"] / last["step"], 1),
             "band_until": max((at for at in tokens if at <= until), default=0),
             "tokens": tokens, "mean": rounded(mean), "low": rounded(low), "high": rounded(high)}
 

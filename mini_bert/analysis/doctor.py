@@ -20,6 +20,9 @@ from .run_record import NotThere, RunRecord
 from .symptoms import DISEASES, Case, Disease, Finding, Sure
 
 HEALTHY, SICK, UNCLEAR = "healthy", "sick", "unclear"
+TOO_SHORT = "too short to tell"
+# A run for which one of these could not be made may be anything.
+ESSENTIAL = ("exploding", "still at uniform", "stuck at unigram", TOO_SHORT)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ def examine(run: str | PathLike[str], corpus: str | PathLike[str] | None = None)
 
 
 def examine_record(record: RunRecord) -> Diagnosis:
-    """Examine what has been read of a run."""
+    """Examine what has been read of a run; one whose settings cannot be is refused."""
+    record.require_settings()
     case = Case(record)
     findings = case.findings
     left_out: dict[str, str] = {}
@@ -80,11 +84,12 @@ def examine_record(record: RunRecord) -> Diagnosis:
     except NotThere:
         reference = None                          # the check that needs it has said why
     certain = [finding for finding in findings if finding.sure is not Sure.POSSIBLE]
-    verdict = SICK if certain else UNCLEAR if findings else HEALTHY
+    missing = [name for name in ESSENTIAL if name in left_out]
+    verdict = SICK if certain else UNCLEAR if findings or missing else HEALTHY
     curve = record.curve
-    return Diagnosis(str(record.directory), verdict, _says(verdict, case, findings, reference), findings,
+    return Diagnosis(str(record.directory), verdict, _says(verdict, case, findings, reference, missing), findings,
                      record.step, record.finished, float(curve.losses[-1]) if len(curve) else None, case.levels,
-                     reference, case.measured, left_out, record.notes)
+                     reference, case.measured, left_out, list(record.notes))
 
 
 def _checked(disease: Disease, case: Case) -> Finding | None:
@@ -95,12 +100,16 @@ def _checked(disease: Disease, case: Case) -> Finding | None:
     return finding
 
 
-def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparison | None) -> str:
+def _says(verdict: str, case: Case, findings: list[Finding], reference: Comparison | None,
+          missing: list[str]) -> str:
     """The verdict in a sentence or two."""
     if verdict == SICK:
-        return f"Not healthy: {findings[0].name}" + (
-            f", and {len(findings) - 1} more finding{'s' if len(findings) > 2 else ''}." if len(findings) > 1 else ".")
+        first = next(finding for finding in findings if finding.sure is not Sure.POSSIBLE)
+        more = sum(finding is not first and finding.name != TOO_SHORT for finding in findings)
+        return f"Not healthy: {first.name}" + (f", and {more} more finding{'s' if more > 1 else ''}." if more else ".")
     if verdict == UNCLEAR:
+        if not findings:
+            return f"It cannot be said: {', '.join(missing)} could not be examined."
         *signs, last = findings
         if not signs:
             return f"Nothing is wrong so far. {last.says}"

@@ -6,18 +6,18 @@ half of what it has seen. Thresholds have their reasons beside them.
 
 import numpy as np
 
-from .run_record import NotThere
+from .run_record import LEAST_POINTS, NotThere
 from .symptoms import Case, Finding, Sure, disease
 
 # A curve can be judged when the model has met the average token so often; the recipe of the shipped model leaves the
 # unigram level after about 15, a plain start after more than a hundred.
 TOKENS_A_PIECE = 40
-LEAST_POINTS, LEAST_STEPS = 4, 50
+LEAST_STEPS = 50
 STEPS_AT_UNIGRAM = 150        # every run stands there for a while, a small one on real text for 110 steps
 # A run is stuck if at its pace it would need so many times what it has seen to come to the next level. Healthy runs
 # of the laboratory need 1.2 at the most, those that sit on a plateau 3 and more.
 PATIENCE = 2.0
-LEARNED_BY_HEART = 0.1        # nats of the training loss below the held-out loss
+LEARNED_BY_HEART = 0.1        # nats that the held-out loss and that of the training have moved apart
 LEAST_GAP = 0.05              # nats; levels that are nearer than that cannot be told apart
 HALF = 0.5                    # of the way from one level to the next: before it, a stuck curve is at the first
 TENTH = 0.1
@@ -125,19 +125,23 @@ def over_fitting(case: Case) -> Finding | None:
     third = max(1, int(since.sum()) // 3)
     last = float(np.median(training.losses[since][-third:]))
     fell = float(np.median(training.losses[since][:third])) - last
-    below, epochs = float(heldout.losses[-1]) - last, _epochs(case)
+    # How much the two have moved apart, not how far apart they are: the training may mask more of its text than the
+    # evaluation, and then its loss is higher all along.
+    apart, epochs = risen + fell, _epochs(case)
+    case.measured["gap_grown"] = apart
     # a hundredth of the loss is beyond what one evaluation differs from the next: their masks are the same
     if risen < max(0.05, 0.01 * heldout.losses[best]) or fell < 0.02:
         return None
-    # what is learned by heart has been read before, and is known better than what was never read
-    if below < LEARNED_BY_HEART or (epochs is not None and epochs <= 1):
+    # what is learned by heart has been read before, and becomes known better than what was never read
+    if apart < LEARNED_BY_HEART or (epochs is not None and epochs <= 1):
         return None
     read = "" if epochs is None else f"; the text has been read {epochs:.1f} times"
     return Finding("over-fitting", Sure.CERTAIN if epochs is not None else Sure.LIKELY,
                    f"Since step {heldout.steps[best]:.0f} the held-out loss has risen by {risen:.2f}, while that of "
-                   f"the training has fallen by {fell:.2f} and is {below:.2f} below it{read}.",
+                   f"the training has fallen by {fell:.2f}{read}.",
                    {"best_step": float(heldout.steps[best]), "lowest_heldout_loss": float(heldout.losses[best]),
-                    "heldout_loss": float(heldout.losses[-1]), "training_loss": last}
+                    "heldout_loss": float(heldout.losses[-1]), "training_loss": last,
+                    "gap_grown": apart}
                    | ({"epochs": epochs} if epochs is not None else {}),
                    "Take the checkpoint in best/, and train on more text rather than longer.")
 
@@ -155,12 +159,16 @@ def at_uniform(case: Case) -> Finding | None:
     uniform, unigram = case.levels.uniform, case.unigram
     if not judged(case) or uniform - unigram < LEAST_GAP or case.loss > uniform + 0.5:
         return None                               # a text whose tokens are all alike frequent has no such level
-    if case.loss < uniform - HALF * (uniform - unigram):
-        return None
+    times = forecast(case, unigram)
+    if case.loss < uniform - HALF * (uniform - unigram) or times < PATIENCE:
+        return None                               # a large batch takes many tokens to take a few steps
     return Finding("still at uniform", Sure.CERTAIN,
                    f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}, near {uniform:.2f} for "
-                   f"guessing evenly; the frequencies alone would give {unigram:.2f}.",
-                   {"loss": case.loss, "uniform_loss": uniform, "unigram_loss": unigram},
+                   f"guessing evenly; the frequencies alone would give {unigram:.2f}" + (
+                       f", and at this pace that is {times:.1f} times as many tokens away." if np.isfinite(times)
+                       else ", and it is not falling."),
+                   {"loss": case.loss, "uniform_loss": uniform, "unigram_loss": unigram,
+                    "nats_per_million_tokens": 1e6 * pace(case)},
                    "See that the targets are the ids before masking and that the head learns (mini-bert overfit: one "
                    "batch must be learned by heart).")
 

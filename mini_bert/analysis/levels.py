@@ -51,7 +51,8 @@ def measured_levels(run: RunRecord) -> Levels:
     try:
         return _counted(run, run.corpus)
     except MiniBertError as error:
-        run.notes.append(f"The levels are those that {run.directory} tells of itself: {error}")
+        note = f"The levels are those that {run.directory} tells of itself: {error}"
+        run.notes += [note] if note not in run.notes else []      # a report measures them twice
     except NotThere:
         pass                                      # whoever needs the text will say that it is not there
     return Levels(run.about("uniform_loss") or log(run.vocab_size), run.about("unigram_loss"), None, None)

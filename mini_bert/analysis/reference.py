@@ -2,7 +2,8 @@
 
 A curve is the held-out loss with 15 % of the tokens masked, as every run measures it, over the tokens seen. Where it
 was trained from several seeds it has a band, the lowest and the highest of them; with one seed there is none, and
-nothing is said beyond the last point.
+nothing is said beyond the last point. Runs with much larger or smaller batches take another number of steps for the
+same tokens, and are not held against it.
 """
 
 import json
@@ -20,6 +21,7 @@ from .probabilities import Floats
 from .run_record import NotThere, RunRecord
 
 FILE = "reference.json"
+ANOTHER_BATCH = 2.0           # times the tokens of a step: twice the batch costs a young run a few tenths of a nat
 # what a model is trained with or begins with; all other settings are what it is
 _BESIDES = {"dropout", "attention_dropout", "init_std", "scale_residual_init"}
 
@@ -35,6 +37,7 @@ class Reference:
     low: Floats
     high: Floats
     unigram: float                        # of its text: that of another may be harder or easier
+    tokens_a_step: float
 
     def at(self, tokens: float) -> tuple[float, float | None, float | None]:
         """Mean, lowest and highest after so many tokens, between the first point and the last."""
@@ -107,6 +110,10 @@ def compared_with_reference(run: RunRecord) -> Comparison:
         raise NotThere(f"the reference curve begins at {first:,.0f} tokens, and the run has seen {seen:,.0f}.")
     if seen > 1.01 * last:
         raise NotThere(f"the reference curve ends at {last:,.0f} tokens, and the run has seen {seen:,.0f}.")
+    step, usual = seen / float(curve.steps[-1]), reference.tokens_a_step
+    if not 1 / ANOTHER_BATCH <= step / usual <= ANOTHER_BATCH:
+        raise NotThere(f"it reads {step:,.0f} tokens a step and the reference run {usual:,.0f}, so after as many tokens "
+                       "their losses cannot be compared.")
     return Comparison(reference.name, reference.seeds, seen, loss, *reference.at(min(max(seen, first), last)),
                       reference.unigram)
 
@@ -134,4 +141,4 @@ def _curve(name: str, content: dict[str, Any]) -> Reference:
     seeds = len(content["seeds"])
     without = tokens > (float(content.get("band_until", tokens[-1])) if seeds > 1 else -np.inf)
     return Reference(name, seeds, tokens, mean, np.where(without, np.nan, low), np.where(without, np.nan, high),
-                     float(content["unigram_loss"]))
+                     float(content["unigram_loss"]), float(content["tokens_a_step"]))

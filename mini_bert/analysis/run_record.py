@@ -26,6 +26,7 @@ from ..training.log import LOG
 from ..training.run import CONFIG, EVAL_SEED, heldout_batches, read_run
 from .probabilities import Floats
 
+LEAST_POINTS = 4              # of a curve that can be judged
 _LARGEST = 1e30               # of a number in a log: what is beyond cannot be worked with
 
 
@@ -110,6 +111,11 @@ class RunRecord:
             raise CheckpointError(f"{self.directory / CONFIG}: model.vocab_size must be a whole number, not {size!r}.")
         return size
 
+    def require_settings(self) -> None:
+        """Refuse a config whose settings are no settings: every check would go wrong by them."""
+        assert self.vocab_size
+        assert self.training is not None
+
     def about(self, name: str) -> float | None:
         """A number that was written down when the run began."""
         about = self.description.get("about")
@@ -140,8 +146,8 @@ class RunRecord:
 
     @property
     def curve(self) -> Curve:
-        """The held-out losses if there are a few, else those of the training."""
-        return self.heldout_curve if len(self.heldout_curve) >= 3 else self.training_curve
+        """The held-out losses if there are enough to be judged, else those of the training."""
+        return self.heldout_curve if len(self.heldout_curve) >= LEAST_POINTS else self.training_curve
 
     def _curve(self, name: str, heldout: bool) -> Curve:
         steps, tokens, losses = (self.column(key) for key in ("step", "tokens", name))

@@ -27,6 +27,7 @@ class Request(NamedTuple):
     head: int | None
     plane: bool
     method: str
+    corpus: Path | None
     seed: int
 
     def opened(self) -> tuple[MiniBERT, WordPieceTokenizer]:
@@ -83,7 +84,7 @@ def _spectra(request: Request) -> "Picture":
 
 def _training(request: Request) -> "Picture":
     from ..report.figures import training_curves
-    return training_curves(request.file("the directory of one run"))
+    return training_curves(request.file("the directory of one run"), request.corpus)
 
 
 def _weights(request: Request) -> "Picture":
@@ -121,6 +122,8 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(KINDS), he
                  plane: Annotated[bool, typer.Option("--plane", help="A landscape of two directions.")] = False,
                  method: Annotated[str, typer.Option("--method", help="Of a projection: pca, or tsne and umap if their "
                                                      "libraries are installed.")] = "pca",
+                 corpus: Annotated[Path | None, typer.Option("--corpus", metavar="DIR", help="For training: where the "
+                                                             "run's prepared corpus is now, if it was moved.")] = None,
                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Draw a figure: attention, gradient flow, layers, training and more, as PNG, SVG or PDF.
 
@@ -130,7 +133,7 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(KINDS), he
     if kind not in KINDS:
         raise InputError(f"There is no figure {kind!r}; there are {', '.join(KINDS)}.")
     target = out if out is not None else Path(f"{kind}.png")
-    request = Request(inputs or [], model, layer, head, plane, method, seed)
+    request = Request(inputs or [], model, layer, head, plane, method, corpus, seed)
     try:
         path = KINDS[kind](request).save(target)
     except (ModuleNotFoundError, ValueError) as error:        # of the figures, which know none of our errors

@@ -120,9 +120,14 @@ def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
 
 # -------------------------------------------------------------------- a run
 
-def training_curves(run: str | PathLike[str]) -> Picture:
-    """A run's losses against what guessing loses on the same text, and the reference curve where there is one."""
-    record = RunRecord.read(run)
+def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None = None) -> Picture:
+    """A run's losses against what guessing loses on the same text, and the reference curve where there is one.
+
+    `corpus` says where the text is now, if it was moved.
+    """
+    record = RunRecord.read(run, corpus)
+    if corpus is not None:
+        record.require_corpus()
     if not record.records:
         raise InputError(record.notes[-1])
     tokens = [curve.tokens[-1] for curve in (record.training_curve, record.heldout_curve) if len(curve)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.doctor import Diagnosis, examine
+from ..analysis.doctor import Diagnosis, examine_record
 from ..analysis.reference import Reference, reference_of
 from ..analysis.run_record import NotThere, RunRecord
 from ..errors import MiniBertError
@@ -19,7 +19,9 @@ _POINTS = 400                 # of a line: more cannot be seen
 
 def run_page(run: RunRecord) -> str:
     """Everything that a run's directory says about it."""
-    diagnosis = examine(run.directory, run.corpus_at)
+    if run.corpus_at is not None:
+        run.require_corpus()                      # one that is named and cannot be used is refused
+    diagnosis = examine_record(run)
     parts = [section("The doctor's verdict", *_verdict(diagnosis)), section("Losses", *_losses(run, diagnosis)),
              section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
              section("Settings", *_settings(run.description))]

@@ -76,9 +76,11 @@ def verify_if_checked(directory: Path) -> None:
 
 def read_state(directory: Path) -> dict[str, Any]:
     try:
-        state: dict[str, Any] = json.loads((directory / STATE).read_bytes())
+        state = json.loads((directory / STATE).read_bytes())
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{directory / STATE} cannot be read: {error}.") from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{directory / STATE} is not the state of a run: it is no object.")
     return state
 
 

@@ -95,7 +95,7 @@ EXERCISE = Step(
                        "are too small.", lambda p: _moved(p, m_power=_NEVER, v_power=_NEVER)),
             Wrong("w", "The bias correction of m is missing.", lambda p: _moved(p, m_power=_NEVER)),
             Wrong("w", "The bias correction of v is missing.", lambda p: _moved(p, v_power=_NEVER)),
-            Wrong("w", "The bias correction counts the steps from zero, or is a step late: t is 1 in the first step.",
+            Wrong("w", "The bias correction uses t + 1; t is already 1 in the first step.",
                   lambda p: _moved(p, m_power=p.t + 1, v_power=p.t + 1)),
             Wrong("w", "The bias correction uses beta to the power one in every step; it is to the power t.",
                   lambda p: _moved(p, m_power=1, v_power=1)),

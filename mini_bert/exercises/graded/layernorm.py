@@ -21,7 +21,7 @@ EXERCISE = Backward(
     "layernorm", "layer normalisation", 4, "math/layernorm.md",
     hints=("Begin at the end: y = gamma xhat + beta is element-wise. gamma and beta are shared by all rows, so their "
            "gradients are sums over the rows; dxhat = gamma dy.",
-           "x reaches xhat on three ways: directly, through mu, and through var. Each way gives a term of dx, and mu "
+           "x reaches xhat in three ways: directly, through mu, and through var. Each way gives a term of dx, and mu "
            "and var depend on every element of the row.",
            "The slope of xhat_i in x_j is r (delta_ij - 1/H - xhat_i xhat_j / H). Summed over i with dxhat_i, the "
            "second and the third term become two means over the row."),

@@ -6,11 +6,12 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test browser screenshots check docs notebooks parity bench-text bench-train bench-scaling clean
+.PHONY: help quickstart test browser screenshots check docs notebooks parity bench-text bench-train bench-scaling \
+	bench-explorer clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 16
 
 quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a model for two minutes, and report
 	@echo "The model that ships:"
@@ -61,6 +62,9 @@ bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and
 
 bench-scaling: $(VENV)/.installed   ## how time and memory grow with each size
 	$(VENV)/bin/python benchmarks/scaling.py
+
+bench-explorer: $(VENV)/.browser    ## the explorer's answer to a click, and its page's weight; fails above 150 ms or 300 kB
+	$(VENV)/bin/python benchmarks/explorer.py
 
 clean:               ## remove the environments and caches
 	rm -rf $(VENV) $(PARITY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,21 +3,20 @@
     python docs/screenshots.py [--run DIR]
 
 For the picture of the Training view a small run is trained, which takes half a minute; --run names one instead.
+Beside the pictures it writes the digest of the page's files, by which a test tells that they show the page as it is.
 """
 
 import argparse
-import shutil
 import sys
 import tempfile
 from base64 import b64decode
 from pathlib import Path
-from time import monotonic, sleep
-from urllib.parse import urlencode
+from time import sleep
 
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 
 from mini_bert import ModelConfig, WordPieceTokenizer
+from mini_bert.explorer.assets import digest
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.server import serving
 from mini_bert.text.learn import count_words, learn_vocabulary
@@ -26,7 +25,12 @@ from mini_bert.text.pydocs import pydocs
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.run import start_run
 
-IMAGES = Path(__file__).parent / "images"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "explorer" / "browser"))       # what starts the browser for the tests
+from chromium import open_view, start_chromium  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+DIGEST = IMAGES / "explorer.sha256"
 LARGEST = 200_000             # bytes
 TEXT = {"text": "They met for the first time in Paris.", "mask": 6}
 RUN_TEXT = {"text": "Return the number of items in the list.", "mask": 3}
@@ -57,24 +61,13 @@ def small_run(folder: Path) -> Path:
     return folder / "pydocs"
 
 
-def browser() -> Chrome:
-    options = ChromeOptions()
-    options.binary_location = shutil.which("chromium") or sys.exit("There is no chromium on the PATH.")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-                     "--force-prefers-reduced-motion"):
-        options.add_argument(argument)
-    return Chrome(options=options, service=Service(shutil.which("chromedriver")))
-
-
 def picture(driver: Chrome, address: str, name: str, view: str, state: dict[str, object], width: int, height: int,
             dark: bool, click: str | None) -> None:
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
         {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-    driver.get("about:blank")
-    driver.get(f"{address}#/{view}?{urlencode(state)}")
-    wait(driver, f"document.querySelector('.view-{view}') && !document.body.classList.contains('busy')")
+    open_view(driver, address, view, state)
     if click is not None:
         driver.execute_script("document.querySelector(arguments[0]).click()", click)
     quiet(driver)
@@ -83,14 +76,6 @@ def picture(driver: Chrome, address: str, name: str, view: str, state: dict[str,
         sys.exit(f"{name}.png has {len(png):,} bytes; at most {LARGEST:,} are wanted.")
     (IMAGES / f"{name}.png").write_bytes(png)
     print(f"{name}.png: {len(png):,} bytes")
-
-
-def wait(driver: Chrome, condition: str, seconds: float = 60) -> None:
-    end = monotonic() + seconds
-    while not driver.execute_script(f"return Boolean({condition})"):
-        if monotonic() > end:
-            sys.exit(f"The page did not come to: {condition}")
-        sleep(0.05)
 
 
 def quiet(driver: Chrome) -> None:
@@ -106,7 +91,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="a run for the picture of the Training view")
     chosen = parser.parse_args().run
     IMAGES.mkdir(exist_ok=True)
-    driver = browser()
+    driver = start_chromium("--hide-scrollbars", "--force-prefers-reduced-motion")
     try:
         with serving(open_session()) as address:
             for name, (view, state, *rest) in PICTURES.items():
@@ -117,6 +102,7 @@ def main() -> None:
                 picture(driver, address, "explorer-training", "training", RUN_TEXT, 1200, 1000, False, None)
     finally:
         driver.quit()
+    DIGEST.write_text(digest() + "\n", "ascii")
 
 
 if __name__ == "__main__":

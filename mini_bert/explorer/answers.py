@@ -29,7 +29,7 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
             "config": {key: getattr(config, key) for key in (
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
             "predicts": has_head(session.model), "longest_text": LONGEST_TEXT, "optimisers": list(OPTIMISERS),
-            "example": _example(session), "run": None if session.run is None else session.run.directory.name,
+            "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
 
 

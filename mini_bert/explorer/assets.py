@@ -1,6 +1,7 @@
 """The files of the page, and its JSON."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,15 @@ TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 # all that is served, by its path
 FILES = {"/": "index.html", "/icon.svg": "icon.svg", **{f"/{name}": name for name in (*STYLES, *MODULES)}}
+
+
+def digest() -> str:
+    """Of the page's files. Pictures of the page keep it, to tell whether they show the page as it is."""
+    found = sha256()
+    for name in sorted(FILES.values()):
+        content = (STATIC / name).read_bytes()
+        found.update(f"{name} {len(content)}\n".encode() + content)
+    return found.hexdigest()
 
 
 def to_json(value: Any) -> bytes:

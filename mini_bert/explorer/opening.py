@@ -22,7 +22,7 @@ def open_session(model: str | PathLike[str] | None = None, run: str | PathLike[s
     watched = None if run is None else Run(run)
     place = model if model is not None else "mini" if watched is None else watched.newest()
     session = Session(load(place), WordPieceTokenizer.load(place), run=watched,
-                      name=Path(place).name if model is not None or watched is None else watched.directory.name)
+                      name=Path(place).resolve().name if model is not None or watched is None else watched.name)
     if watched is not None and model is not None:
         digest = WordPieceTokenizer.load(watched.newest()).vocabulary.digest()
         if digest != session.tokenizer.vocabulary.digest():

@@ -22,6 +22,7 @@ class Run:
 
     def __init__(self, directory: str | PathLike[str]):
         self.directory = RunRecord.read(directory).directory
+        self.name = self.directory.resolve().name         # "." has none
         self._models: OrderedDict[str, tuple[float, MiniBERT]] = OrderedDict()
 
     @property
@@ -64,10 +65,10 @@ class Run:
         for name, path in self.checkpoints.items():
             try:
                 checkpoints.append({"name": name, "step": int(read_state(path)["step"])})
-            except (CheckpointError, KeyError, TypeError, ValueError):
+            except (CheckpointError, KeyError, TypeError, ValueError, OverflowError):
                 record.notes.append(f"The checkpoint {name} has no readable state and is left out.")
         checkpoints.sort(key=lambda checkpoint: checkpoint["step"])
-        return {"name": self.directory.name, "checkpoints": checkpoints, "finished": record.finished,
+        return {"name": self.name, "checkpoints": checkpoints, "finished": record.finished,
                 "step": last.get("step"), "total_steps": last.get("total_steps"), "notes": record.notes,
                 "training": _points(record.training_curve), "heldout": _points(record.heldout_curve),
                 "baselines": {name: value for name in ("uniform_loss", "unigram_loss")

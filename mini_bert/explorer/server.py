@@ -1,10 +1,12 @@
 """The explorer's server: one page, its files from a fixed list, and JSON.
 
 It answers only to its own name: a request whose Host is another one (a page elsewhere whose name was made to point
-here) is refused. What changes the model wants a header that no other page can send unasked.
+here) is refused, and so is one that the browser says comes from another page: each answer takes the processor's time.
+What changes the model wants a header that no other page can send unasked.
 """
 
 import json
+import logging
 import socket
 import sys
 import webbrowser
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 PORT = 8640
+_log = logging.getLogger(__name__)
 OWN_HEADER = "x-mini-bert"
 _LARGEST_BODY = 16_384
 _LONGEST_ADDRESS = 16_384
@@ -49,7 +52,7 @@ def create_app(session: Session, *, host: str = "127.0.0.1", port: int = PORT) -
     routes = [Route(path, _file(*content)) for path, content in files.items()]
     routes += [Route(f"/api/{name}", _asked(session, answer, name)) for name, answer in ANSWERS.items()]
     routes += [Route(f"/api/{name}", _changed(session, change), methods=["POST"]) for name, change in CHANGES.items()]
-    app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
+    app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed, Exception: _failed})
     app.router.redirect_slashes = False       # what is not in the list is not there
     return _Guard(app, host, port)
 
@@ -68,10 +71,15 @@ class _Guard:
         if len(names) != 1 or not self.answers_to(names[0]):
             refusal = _sentence(421, "This server answers only to its own address; the Host header names another one.")
             await refusal(scope, receive, send)
+        elif scope["path"] != "/" and _is_of_another_page(scope):        # a link to the page itself may be anywhere
+            await _sentence(403, "This server answers only to its own page.")(scope, receive, send)
         elif len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
             await _sentence(414, f"The address is longer than {_LONGEST_ADDRESS} characters.")(scope, receive, send)
         else:
-            await self.app(scope, receive, send)
+            try:
+                await self.app(scope, receive, send)
+            except Exception:                             # it has been answered, by _failed
+                _log.exception("The explorer failed at %r.", scope["path"])
 
     def answers_to(self, name: str) -> bool:
         """Is this the name of this server? Where all addresses are served, any number is, but no other name."""
@@ -81,6 +89,12 @@ class _Guard:
         if host in ("127.0.0.1", "localhost", "::1", self.host.strip("[]")):
             return True
         return is_any_address(self.host) and (_is_address(host) or host == socket.gethostname().lower())
+
+
+def _is_of_another_page(scope: Scope) -> bool:
+    """By what browsers say of a request; `none` is one that the user made by hand, and programs say nothing."""
+    return any(value.strip().lower() not in (b"same-origin", b"none")
+               for key, value in scope["headers"] if key == b"sec-fetch-site")
 
 
 def _split_host(name: str) -> tuple[str, int]:
@@ -184,6 +198,11 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 async def _not_allowed(request: Request, error: Exception) -> Response:
     return _sentence(405, "This address does not take such a request.")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """For a fault of the explorer itself; starlette raises it again after this answer, for the log."""
+    return _sentence(500, "The explorer failed at this; the terminal in which it runs says how.")
 
 
 # -------------------------------------------------------------------- serving

@@ -103,6 +103,21 @@ def test_the_chosen_host_is_answered_too_and_all_addresses_by_number(session):
     assert request(every, "/", host="evil.example:9000").status == 421
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site", "anything"])
+def test_another_page_cannot_make_it_compute(app, session, monkeypatch, site):
+    monkeypatch.setattr(session, "passes", lambda query: pytest.fail("nothing is computed"))
+    for path in ("/api/backward", "/api/info", "/app.js"):
+        answer = request(app, path, SENTENCE, headers={"sec-fetch-site": site})
+        assert answer.status == 403
+        assert answer.json == {"error": "This server answers only to its own page."}
+    assert request(app, "/", headers={"sec-fetch-site": site}).status == 200            # a link to the page
+
+
+@pytest.mark.parametrize("headers", [{}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
+def test_its_own_page_the_user_and_programs_are_answered(app, headers):
+    assert request(app, "/api/sentence", SENTENCE, headers=headers).status == 200
+
+
 def test_the_page_may_load_nothing_from_elsewhere(app):
     policy = request(app, "/").headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -357,6 +372,16 @@ def test_loopback_is_known():
 
 
 # -------------------------------------------------------------------- odd input is one sentence
+
+
+def test_a_fault_of_its_own_is_one_sentence_and_told_in_the_log(app, session, monkeypatch, caplog):
+    monkeypatch.setattr(session, "passes", lambda query: 1 // 0)
+    answer = request(app, "/api/sentence", SENTENCE)
+    assert answer.status == 500
+    assert answer.json == {"error": "The explorer failed at this; the terminal in which it runs says how."}
+    assert answer.headers["content-security-policy"] == request(app, "/").headers["content-security-policy"]
+    assert "The explorer failed at '/api/sentence'." in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_text_of_unknown_words_alone_is_refused(app):

@@ -140,6 +140,17 @@ def test_a_new_checkpoint_of_a_run_that_goes_on_appears(finished_run, tmp_path):
     hidden.rename(going / "checkpoints" / "step-12")
     assert "step-12" in {c["name"] for c in run.describe()["checkpoints"]}
 
+@pytest.mark.parametrize("state", ['{"step": 1e999}', '{"step": NaN}', '{"step": "four"}', "{}", "{"])
+def test_a_checkpoint_whose_state_makes_no_sense_is_left_out_with_a_note(finished_run, tmp_path, state):
+    run = tmp_path / "run"
+    shutil.copytree(finished_run, run)
+    (run / "checkpoints" / "step-4" / "state.json").write_text(state)
+    described = Run(run).describe()
+    assert "step-4" not in {c["name"] for c in described["checkpoints"]}
+    assert any("step-4" in note for note in described["notes"])
+    assert "step-8" in {c["name"] for c in described["checkpoints"]}
+
+
 def test_names_that_are_no_checkpoints_are_refused(finished_run):
     for name in ("step-5", "../run/best", "..", ""):
         with pytest.raises(InputError, match="no checkpoint"):
@@ -148,6 +159,14 @@ def test_names_that_are_no_checkpoints_are_refused(finished_run):
 def test_a_directory_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="not a run"):
         Run(tmp_path)
+
+def test_the_directory_one_stands_in_has_its_own_name(finished_run, monkeypatch):
+    monkeypatch.chdir(finished_run)
+    session = open_session(run=".")
+    assert (session.name, session.run.name, session.run.describe()["name"]) == ("run", "run", "run")
+    monkeypatch.chdir(finished_run / "best")
+    assert open_session(".").name == "best"
+
 
 def test_a_session_opens_a_runs_best_model_with_its_own_tokenizer(finished_run):
     session = open_session(run=finished_run)

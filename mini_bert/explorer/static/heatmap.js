@@ -5,6 +5,8 @@ import { h } from "./dom.js";
 
 const GAP = 6;
 const LEAST = 5; // pixels: a smaller cell has no room for a minus
+const MOST = 16e6; // pixels of a canvas, and on a side: with more, browsers draw nothing
+const LONGEST = 32767;
 
 /**
  * rows × columns of `data`, from `offset` on. `label(row, column)` names a cell for the readout, `onMove` gets the cell
@@ -151,7 +153,9 @@ export class HeatMap {
     this.top = named ? Math.min(90, Math.ceil(widest(this.columnLabels)) + GAP) : 0;
     const width = this.left + this.cellX * this.columns,
       height = this.top + this.rowHeight * this.rows;
-    const ratio = devicePixelRatio || 1;
+    const largest = Math.min(Math.sqrt(MOST / (width * height)), LONGEST / Math.max(width, height)),
+      ratio = Math.min(devicePixelRatio || 1, largest);
+    this.ratio = ratio;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
@@ -207,8 +211,8 @@ export class HeatMap {
 
   paint() {
     if (!this.picture) return;
-    const context = this.canvas.getContext("2d"),
-      ratio = devicePixelRatio || 1;
+    const { ratio } = this,
+      context = this.canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = false;

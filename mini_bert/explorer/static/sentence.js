@@ -14,7 +14,7 @@ export function drawSentence(root, { state, sentence, info, error }) {
     autocomplete: "off",
     spellcheck: "false",
     disabled: isOffline,
-    "aria-describedby": "hint",
+    "aria-describedby": error ? "refusal" : "hint",
   });
   const form = h(
     "form",
@@ -22,7 +22,8 @@ export function drawSentence(root, { state, sentence, info, error }) {
       class: "type",
       onsubmit: (event) => {
         event.preventDefault();
-        if (field.value !== state.text) goToText(field.value);
+        // what was refused may be a mask or a target: the same sentence without them is another one
+        if (error || field.value !== state.text) goToText(field.value);
       },
     },
     h("label", { for: "text" }, "Sentence"),
@@ -30,7 +31,7 @@ export function drawSentence(root, { state, sentence, info, error }) {
     isOffline ? null : h("button", { type: "submit" }, "Show"),
   );
   const parts = error
-    ? [form, h("p", { class: "refused", role: "alert" }, error)]
+    ? [form, h("p", { id: "refusal", class: "refused", role: "alert" }, error)]
     : [
         h(
           "div",

@@ -16,6 +16,7 @@ const KEYS = [
   "cell",
   "grad",
   "entry",
+  "open",
   "parameters",
   "layer",
   "head",
@@ -28,7 +29,7 @@ const KEYS = [
 ];
 
 // what belongs to one sentence, and means nothing in another
-const OF_SENTENCE = ["mask", "target", "step", "cell", "grad", "entry", "query", "key", "position"];
+const OF_SENTENCE = ["mask", "target", "step", "cell", "grad", "entry", "open", "query", "key", "position"];
 
 /** The view and its parameters, as the address has them now, or as another one has them. */
 export function read(hash = location.hash) {
@@ -67,6 +68,11 @@ export function goToText(text) {
 export function spot(hash = location.hash) {
   const { view, step, grad } = read(hash);
   return `${view} ${view === "backward" ? grad : step}`;
+}
+
+/** The names of the cards whose maps are open, of both passes. */
+export function opened(state = read()) {
+  return (state.open ?? "").split(",").filter(Boolean);
 }
 
 /** A whole number from an address, kept to the places that there are; null for none. */

@@ -12,9 +12,11 @@ export async function show(root, { state, sentence, refusal, info, changed, agai
   // without a loss there is no step to take, but steps that stand can be taken back
   const blocked =
     refusal ??
-    (sentence.predictions.length
-      ? null
-      : "Nothing is masked, so there is no loss to step against: click a word to mask it.");
+    (!info.predicts
+      ? "This model has no head for words, so there is no loss to step against."
+      : sentence.predictions.length
+        ? null
+        : "Nothing is masked, so there is no loss to step against: click a word to mask it.");
   const result = h("div", { "aria-live": "polite" }),
     history = h("div");
   const rate = h("input", {

@@ -4,7 +4,7 @@ import { ask, has, unpack } from "./api.js";
 import { h, math, number, put, shape, unique, whenSeen } from "./dom.js";
 import { matrixView, mapHeight } from "./matrix.js";
 import { arrive } from "./place.js";
-import { go, query } from "./state.js";
+import { go, opened, query, read } from "./state.js";
 
 const TITLES = {
   tokens: "Tokens",
@@ -95,7 +95,8 @@ export function group(name, cards) {
 
 /**
  * A step as a card. `of` is the pass; `facts` stand under the formula; `inspect(index)` makes what is shown
- * when a cell is chosen; `place` are the two keys of the address that hold the step and its cell.
+ * when a cell is chosen; `place` are the two keys of the address that hold the step and its cell; which maps are open
+ * is a key of its own.
  */
 export function card({ step, of, heading, facts, inspect, place, state, marked = [] }) {
   const id = `${of}-${step.name}`,
@@ -104,7 +105,7 @@ export function card({ step, of, heading, facts, inspect, place, state, marked =
     inspector = h("div", { class: "inspector", "aria-live": "polite" });
   const here = state[place[0]] === step.name;
   let chosen = here && state[place[1]] ? state[place[1]].split(",").map(Number) : null;
-  let open = here && !chosen;
+  let open = opened(state).includes(step.name);
   let matrix = null;
   const openButton = h(
     "button",
@@ -145,7 +146,11 @@ export function card({ step, of, heading, facts, inspect, place, state, marked =
     openButton.textContent = open ? "Close" : "Open";
     openButton.setAttribute("aria-expanded", String(open));
     reserve();
-    go({ [place[0]]: open ? step.name : "", [place[1]]: "" }, { silent: true });
+    const others = opened().filter((name) => name !== step.name);
+    const patch = { open: (open ? [...others, step.name] : others).join(",") };
+    if (open || chosen) Object.assign(patch, { [place[0]]: step.name, [place[1]]: chosen?.join(",") });
+    else if (read()[place[0]] === step.name) Object.assign(patch, { [place[0]]: "", [place[1]]: "" });
+    go(patch, { silent: true });
     if (matrix) draw();
   }
 

@@ -2,40 +2,32 @@
 # ruff: noqa: E402  (without a browser the imports below are not to be had)
 
 import json
-import shutil
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
 for library in ("starlette", "uvicorn", "selenium"):
     pytest.importorskip(library, reason=f"the browser tests need {library}: pip install -e '.[test,explorer,browser]'")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+from chromium import CHROMIUM, DRIVER, open_view, start_chromium, wait_until_shown
+
 if CHROMIUM is None or DRIVER is None:
     pytest.skip("there is no chromium with its chromedriver on the PATH; `make browser` installs them by apt",
                 allow_module_level=True)
 
 from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 TEXT, MASK = "They met for the first time in Paris.", 6
 VIEWS = ("forward", "attention", "backward", "step", "layers", "training")
-_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-              "--disable-background-networking", "--window-size=1300,900")
 # errors that the page itself does not see, such as a promise that nobody waits for, are in the console's log
 _LOGS = {"browser": "ALL", "performance": "ALL"}
 
 
 def start_browser() -> Chrome:
-    options = ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in _ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", _LOGS)
-    return Chrome(options=options, service=Service(DRIVER))
+    return start_chromium(logs=_LOGS)
 
 
 class Page:
@@ -46,14 +38,12 @@ class Page:
         self.refusals = 0                                 # of the server, that the test has provoked
 
     def open(self, view, **state):
-        given = {"text": TEXT, "mask": MASK} | state
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.address}#/{view}?{urlencode(given)}")
+        open_view(self.driver, self.address, view, {"text": TEXT, "mask": MASK} | state, seconds=20)
         return self.settle(view)
 
     def settle(self, view=None):
         """Until the page says that it shows the address that it has."""
-        self.until(lambda: self.script("return document.body.dataset.shown === location.hash"))
+        wait_until_shown(self.driver, seconds=20)
         if view is not None:
             assert self.all(f".view-{view}"), self.find("#view").text
         return self

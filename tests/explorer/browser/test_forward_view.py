@@ -27,7 +27,7 @@ def test_every_step_is_shown_and_the_sum_behind_a_cell(page, model, words):
 
 
 def test_a_matrix_and_a_parameter_can_be_opened(page):
-    page.open("forward", step="Q_0")
+    page.open("forward", step="Q_0", open="Q_0")
     opened = page.find("#forward-Q_0")
     assert "wide" in opened.get_attribute("class")
     button = page.find("#forward-Q_0 button.source")
@@ -36,6 +36,7 @@ def test_a_matrix_and_a_parameter_can_be_opened(page):
     page.script("document.querySelector('#forward-Q_0 header button').click()")
     assert "wide" not in opened.get_attribute("class")
     assert "step=" not in page.driver.current_url
+    assert "open=" not in page.driver.current_url
 
 
 def test_words_are_masked_by_a_click_and_targets_chosen(page, model, words):
@@ -75,6 +76,29 @@ def test_negative_cells_can_be_told_without_colour(page):
         });""")
     assert colours[0] > 1
     assert colours[1] == 1
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(128, 4096), (1, 40_000)])
+def test_a_map_of_many_cells_is_not_larger_than_a_browser_can_draw(page, rows, columns):
+    page.open("step")
+    width, height, alpha, wide = page.script("""
+        const [rows, columns] = arguments;
+        return Promise.all([import("/heatmap.js"), import("/colours.js")]).then(([{ HeatMap }, { scale }]) => {
+            const data = new Float32Array(rows * columns).fill(1);
+            data[0] = -1;
+            const map = new HeatMap({ data, rows, columns, colouring: scale(-1, 1, true), signed: true,
+                                      rowHeight: 18, cellWidth: 7, name: "many cells" });
+            document.body.append(map.element);
+            map.draw();
+            const { width, height } = map.canvas, right = map.canvas.getBoundingClientRect().width;
+            const pixel = map.canvas.getContext("2d").getImageData(width - 2, height - 2, 1, 1).data;
+            map.element.remove();
+            return [width, height, pixel[3], right];
+        });""", rows, columns)
+    assert width * height <= 2**24
+    assert max(width, height) < 2**15
+    assert alpha == 255                                   # its last cell is there
+    assert wide == pytest.approx(7 * columns, rel=0.01)   # as large as ever to the eye
 
 
 @pytest.mark.parametrize("width", [1300, 360])

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from browsing import MASK, TEXT, Keys
+from browsing import MASK, TEXT, Keys, Page
 
 import mini_bert
+from mini_bert import MiniBERT, ModelConfig
 from mini_bert.analysis.backward_steps import step_through_backward_pass
 from mini_bert.explorer.queries import Query
+from mini_bert.explorer.server import serving
+from mini_bert.explorer.session import Session
 
 QUERY = Query(TEXT, (MASK,))
 
@@ -82,3 +85,14 @@ def test_without_a_mask_steps_can_still_be_taken_back(page, shown):
     page.find("#reset").click()
     page.until(lambda: page.find("#steps-taken").text.startswith("No step has been taken"))
     assert shown.taken == 0
+
+
+def test_a_model_without_a_head_is_told_that_it_has_no_loss(driver, tokenizer):
+    model = MiniBERT(ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=8,
+                                 vocab_size=len(tokenizer), max_seq_length=16, mlm_head="none"))
+    with serving(Session(model, tokenizer)) as address:
+        page = Page(driver, address)
+        page.open("step", text="the cat sat.", mask=2)
+        assert page.find(".view .refused").text.startswith("This model has no head for words")
+        assert not page.find("#take-step").is_enabled()
+        page.check_quiet()

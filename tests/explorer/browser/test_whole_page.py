@@ -81,6 +81,24 @@ def test_an_address_brings_back_what_was_seen(page, model, words):
     page.settle("forward")
 
 
+@pytest.mark.parametrize(("view", "name"), [("forward", "Q_0"), ("backward", "dQ_2")])
+def test_a_bookmark_of_a_cell_in_an_opened_map_brings_back_both(page, view, name):
+    card, switch = f"#{view}-{name}", "document.querySelector(`${arguments[0]} header button`).click()"
+    page.open(view)
+    page.script(switch, card)
+    page.map(f"{view}-{name}").click()
+    cell = page.find(f"{card} .expression").text
+    bookmark = page.script("return location.hash")
+    page.driver.get("about:blank")
+    page.driver.get(page.address + bookmark)
+    page.settle(view)
+    assert "wide" in page.find(card).get_attribute("class")
+    assert page.find(f"{card} header button").text == "Close"
+    assert page.find(f"{card} .expression").text == cell
+    page.script(switch, card)                             # closed, it still has its cell
+    assert page.script("return location.hash") == bookmark.replace(f"&open={name}", "") != bookmark
+
+
 @pytest.mark.parametrize(("view", "state", "card"), [
     ("forward", {"step": "ffn_hidden_2", "cell": "6,11"}, "#forward-ffn_hidden_2"),
     ("forward", {"step": "scores_1"}, "#forward-scores_1"),
@@ -165,6 +183,22 @@ def test_a_text_that_is_too_long_is_refused_on_the_page(page):
     field.send_keys("word " * 80, Keys.ENTER)
     page.settle()
     assert "the model takes 64" in page.find("#sentence .refused").text
+    page.refusals = 1
+
+
+def test_a_refused_target_is_left_behind_by_showing_the_sentence_again(page):
+    page.open("layers")
+    field = page.find(f"#target-{MASK}")
+    field.clear()
+    field.send_keys("no-such-word", Keys.ENTER)
+    page.settle()
+    assert "no-such-word" in page.find("#sentence .refused").text
+    assert page.find(f"#{page.find('#text').get_attribute('aria-describedby')}").text
+    page.find("#sentence button[type=submit]").click()
+    page.settle("layers")
+    assert page.all("#sentence .refused") == []
+    assert "target=" not in page.driver.current_url
+    assert page.find(f"#{page.find('#text').get_attribute('aria-describedby')}").text.startswith("Click a word")
     page.refusals = 1
 
 

@@ -1,1 +1,99 @@
 """Arrays that explain a model and its training: what it computes, how it learns, and what ails it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "Diagnosis",
+    "Finding",
+    "MathematicalAnalyzer",
+    "MathematicalExplorer",
+    "TrainingAnalyzer",
+    "analyze_gradient_flow",
+    "analyze_gradient_magnitudes_by_layer",
+    "analyze_learning_rate_sensitivity",
+    "analyze_loss_landscape",
+    "analyze_weight_evolution",
+    "compare_layer_representations",
+    "compute_layer_wise_learning_rates",
+    "compute_stable_rank",
+    "detect_mode_collapse",
+    "examine",
+    "explain_cell",
+    "explain_prediction",
+    "explore_attention_heads",
+    "gradient_noise_scale",
+    "gradient_times_input",
+    "head_importance_by_gradient",
+    "head_importance_by_masking",
+    "integrated_gradients",
+    "lens_of_text",
+    "measure_head_importance",
+    "patch_activations",
+    "patch_texts",
+    "query_key_terms",
+    "representation_evolution",
+    "step_through_backward_pass",
+    "step_through_forward_pass",
+    "track_weight_changes",
+    "verify_entry",
+    "weight_spectrum",
+]
+
+if TYPE_CHECKING:
+    from .attention_heads import explore_attention_heads, query_key_terms
+    from .backward_steps import step_through_backward_pass, verify_entry
+    from .components import MathematicalAnalyzer
+    from .doctor import Diagnosis, examine
+    from .explorer import MathematicalExplorer, compare_layer_representations
+    from .forward_steps import explain_cell, step_through_forward_pass
+    from .gradient_flow import analyze_gradient_flow, analyze_gradient_magnitudes_by_layer
+    from .gradient_noise import gradient_noise_scale
+    from .head_importance import head_importance_by_gradient, head_importance_by_masking, measure_head_importance
+    from .logit_lens import lens_of_text
+    from .loss_landscape import analyze_loss_landscape
+    from .patching import patch_activations, patch_texts
+    from .saliency import explain_prediction, gradient_times_input, integrated_gradients
+    from .sensitivity import (
+        analyze_learning_rate_sensitivity,
+        compute_layer_wise_learning_rates,
+        detect_mode_collapse,
+    )
+    from .symptoms import Finding
+    from .training_analyzer import TrainingAnalyzer
+    from .weight_evolution import (
+        analyze_weight_evolution,
+        compute_stable_rank,
+        representation_evolution,
+        track_weight_changes,
+        weight_spectrum,
+    )
+
+# Loaded when first asked for: one of them does not bring the others along. A function with the name of its module
+# (logit_lens, head_importance) is not here, as the name is the module's.
+_LATER = {name: module for module, names in {
+    "attention_heads": ("explore_attention_heads", "query_key_terms"),
+    "backward_steps": ("step_through_backward_pass", "verify_entry"),
+    "components": ("MathematicalAnalyzer",),
+    "doctor": ("Diagnosis", "examine"),
+    "explorer": ("MathematicalExplorer", "compare_layer_representations"),
+    "forward_steps": ("explain_cell", "step_through_forward_pass"),
+    "gradient_flow": ("analyze_gradient_flow", "analyze_gradient_magnitudes_by_layer"),
+    "gradient_noise": ("gradient_noise_scale",),
+    "head_importance": ("head_importance_by_gradient", "head_importance_by_masking", "measure_head_importance"),
+    "logit_lens": ("lens_of_text",),
+    "loss_landscape": ("analyze_loss_landscape",),
+    "patching": ("patch_activations", "patch_texts"),
+    "saliency": ("explain_prediction", "gradient_times_input", "integrated_gradients"),
+    "sensitivity": ("analyze_learning_rate_sensitivity", "compute_layer_wise_learning_rates", "detect_mode_collapse"),
+    "symptoms": ("Finding",),
+    "training_analyzer": ("TrainingAnalyzer",),
+    "weight_evolution": ("analyze_weight_evolution", "compute_stable_rank", "representation_evolution",
+                         "track_weight_changes", "weight_spectrum"),
+}.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATER[name]}", __name__), name)

@@ -6,13 +6,13 @@ half of what it has seen. Thresholds have their reasons beside them.
 
 import numpy as np
 
-from .run_record import LEAST_POINTS, NotThere
+from .run_record import LEAST_HELDOUT, NotThere
 from .symptoms import Case, Finding, Sure, disease
 
 # A curve can be judged when the model has met the average token so often; the recipe of the shipped model leaves the
 # unigram level after about 15, a plain start after more than a hundred.
 TOKENS_A_PIECE = 40
-LEAST_STEPS = 50
+LEAST_POINTS, LEAST_STEPS = 4, 50
 STEPS_AT_UNIGRAM = 150        # every run stands there for a while, a small one on real text for 110 steps
 # A run is stuck if at its pace it would need so many times what it has seen to come to the next level. Healthy runs
 # of the laboratory need 1.2 at the most, those that sit on a plateau 3 and more.
@@ -36,8 +36,10 @@ def short_reasons(case: Case) -> list[str]:
         return []                                 # as a model that began trained is
     curve, reasons = run.curve, []
     steps, tokens = float(curve.steps[-1]), float(curve.tokens[-1])
-    if len(curve) < LEAST_POINTS:
-        reasons.append(f"the log has {len(curve)} losses; {LEAST_POINTS} are needed")
+    # of the longer curve, so that a run that was judged by its training still is when it has held-out losses
+    points = max(len(curve), len(run.training_curve))
+    if points < LEAST_POINTS:
+        reasons.append(f"the log has {points} losses; {LEAST_POINTS} are needed")
     if steps < LEAST_STEPS:
         reasons.append(f"it has taken {steps:.0f} steps; {LEAST_STEPS} are needed")
     if tokens < TOKENS_A_PIECE * run.vocab_size:
@@ -114,8 +116,8 @@ def _past_every_plateau(case: Case) -> bool:
 def over_fitting(case: Case) -> Finding | None:
     """The held-out loss rises again while that of the training falls."""
     heldout, training = case.run.heldout_curve, case.run.training_curve
-    if len(heldout) < 3:
-        raise NotThere("its log has fewer than three held-out losses.")
+    if len(heldout) < LEAST_HELDOUT:
+        raise NotThere(f"its log has fewer than {LEAST_HELDOUT} held-out losses.")
     best = int(np.argmin(heldout.losses))
     risen = float(heldout.losses[-2:].min() - heldout.losses[best])       # twice in a row: once may be chance
     case.measured["heldout_rise"] = risen
@@ -239,7 +241,8 @@ def far_above_reference(case: Case) -> Finding | None:
 def too_short(case: Case) -> Finding | None:
     """There is too little of the curve to say where it goes."""
     reasons, curve = short_reasons(case), case.run.curve
-    if not reasons and not case.findings and case.levels.unigram is not None and no_better_than_frequencies(case) \
+    known = any(finding.sure is not Sure.POSSIBLE for finding in case.findings)
+    if not reasons and not known and case.levels.unigram is not None and no_better_than_frequencies(case) \
             and curve.steps[-1] < STEPS_AT_UNIGRAM:
         reasons = [f"its loss is what frequencies give, where many runs stand for {STEPS_AT_UNIGRAM} steps, and it has "
                    f"taken {curve.steps[-1]:.0f}"]

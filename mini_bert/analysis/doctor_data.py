@@ -1,5 +1,7 @@
 """Diseases of the text that a run is trained on."""
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -55,26 +57,40 @@ def repeated_share(corpus: Corpus) -> tuple[float, int]:
 
 def window_hashes(tokens: npt.NDArray[np.int64], n: int = WINDOW) -> npt.NDArray[np.uint64]:
     """A hash of each n tokens in a row."""
-    starts = np.arange(max(len(tokens) - n + 1, 0))
-    return passage_hashes(tokens, starts, starts + n)
+    count = max(len(tokens) - n + 1, 0)
+    sums, back = _sums(tokens)
+    return (sums[n : n + count] - sums[:count]) * back[:count]
 
 
 def passage_hashes(tokens: npt.NDArray[np.int64], starts: npt.NDArray[np.int64],
                    ends: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """A hash of each passage: sum_k t_k b^(k - start) modulo 2^64, b odd.
-
-    Sums from the beginning of the text to each token give that of a passage by one subtraction; it is brought back to
-    where the passage starts by the inverse of b, which an odd number has.
-    """
-    powers, back = (np.cumprod(np.append(np.uint64(1), np.full(len(tokens), base))) for base in (_BASE, _INVERSE))
-    sums = np.zeros(len(tokens) + 1, np.uint64)
-    np.cumsum((tokens.astype(np.uint64) + np.uint64(1)) * powers[:-1], out=sums[1:])
+    """A hash of each passage: sum_k (t_k + 1) b^(k - start) modulo 2^64, b odd."""
+    sums, back = _sums(tokens)
     return (sums[ends] - sums[starts]) * back[starts]
+
+
+def _sums(tokens: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Sums from the first token to each, which give that of any passage by one subtraction, and what brings it back to
+    b^0: powers of the inverse of b, which an odd number has."""
+    powers, back = _powers(1 << len(tokens).bit_length())
+    sums = np.zeros(len(tokens) + 1, np.uint64)
+    np.cumsum((tokens.astype(np.uint64) + np.uint64(1)) * powers[: len(tokens)], out=sums[1:])
+    return sums, back
+
+
+@lru_cache(maxsize=2)
+def _powers(count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Of b and of its inverse, from the 0th on."""
+    factors = np.full((2, count), np.array([[_BASE], [_INVERSE]]))
+    factors[:, 0] = 1
+    powers, back = np.cumprod(factors, axis=1)
+    return powers, back
 
 
 def _chosen(hashes: npt.NDArray[np.uint64], every: int) -> npt.NDArray[np.bool_]:
     """About one of so many; by the upper half, as the lowest bits of a hash follow those of the tokens."""
-    return (hashes >> np.uint64(32)) % np.uint64(every) == 0
+    chosen: npt.NDArray[np.bool_] = (hashes >> np.uint64(32)) % np.uint64(every) == 0
+    return chosen
 
 
 def _repeated_sentences(corpus: Corpus, every: int) -> float:

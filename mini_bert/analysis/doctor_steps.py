@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import MiniBertError
 from .doctor_curve import judged, no_better_than_frequencies
-from .doctor_model import DEAD
+from .doctor_model import DEAD, may_pass
 from .probabilities import Floats
 from .run_record import NotThere
 from .sensitivity import COLLAPSED
@@ -58,7 +58,8 @@ def _broken_down(case: Case, rose: float, evidence: dict[str, float]) -> bool:
     except (NotThere, MiniBertError):
         return rose > ROSE
     evidence |= {"mean_cosine": view.mean_cosine, "dead_share": max(view.dead_share)}
-    return rose > ROSE or view.mean_cosine >= COLLAPSED or max(view.dead_share) >= DEAD
+    collapsed = view.mean_cosine >= COLLAPSED and not may_pass(case)
+    return rose > ROSE or collapsed or max(view.dead_share) >= DEAD
 
 
 def _rise(losses: Floats) -> float:

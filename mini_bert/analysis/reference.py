@@ -112,8 +112,8 @@ def compared_with_reference(run: RunRecord) -> Comparison:
         raise NotThere(f"the reference curve ends at {last:,.0f} tokens, and the run has seen {seen:,.0f}.")
     step, usual = seen / float(curve.steps[-1]), reference.tokens_a_step
     if not 1 / ANOTHER_BATCH <= step / usual <= ANOTHER_BATCH:
-        raise NotThere(f"it reads {step:,.0f} tokens a step and the reference run {usual:,.0f}, so after as many tokens "
-                       "their losses cannot be compared.")
+        raise NotThere(f"it reads {step:,.0f} tokens a step and the reference run {usual:,.0f}, so after as many "
+                       "tokens their losses cannot be compared.")
     return Comparison(reference.name, reference.seeds, seen, loss, *reference.at(min(max(seen, first), last)),
                       reference.unigram)
 

@@ -26,7 +26,7 @@ from ..training.log import LOG
 from ..training.run import CONFIG, EVAL_SEED, heldout_batches, read_run
 from .probabilities import Floats
 
-LEAST_POINTS = 4              # of a curve that can be judged
+LEAST_HELDOUT = 3             # held-out losses that make a curve
 _LARGEST = 1e30               # of a number in a log: what is beyond cannot be worked with
 
 
@@ -146,8 +146,8 @@ class RunRecord:
 
     @property
     def curve(self) -> Curve:
-        """The held-out losses if there are enough to be judged, else those of the training."""
-        return self.heldout_curve if len(self.heldout_curve) >= LEAST_POINTS else self.training_curve
+        """The held-out losses if there are a few, else those of the training."""
+        return self.heldout_curve if len(self.heldout_curve) >= LEAST_HELDOUT else self.training_curve
 
     def _curve(self, name: str, heldout: bool) -> Curve:
         steps, tokens, losses = (self.column(key) for key in ("step", "tokens", name))

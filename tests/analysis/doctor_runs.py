@@ -267,6 +267,8 @@ HEALTHY: dict[str, Callable[[Workshop, Path], object]] = {
         out, "docs", replace(MODEL, hidden_size=48, vocab_size=400, max_seq_length=32), steps=240),
     "from shipped weights": from_mini,
     "few words": of_few_words,
+    "without frequencies": lambda shop, out: shop.train(       # near ln V for 60 steps, as it has to learn them
+        out, frequency_bias=False, learning_rate=4e-4, schedule="constant"),
     "wide": wide(1e-3),
 }
 
@@ -281,7 +283,7 @@ SICK: dict[str, Callable[[Workshop, Path], object]] = {
         out, prepare=close_the_last_layer, freeze="ln2_gamma_1", steps=100),
     "collapsed representations": lambda shop, out: shop.train(
         out, prepare=one_vector_for_all, freeze="b2_1", steps=120),
-    "over-fitting": lambda shop, out: shop.train(out, "little", steps=300, masking_rate=0.15),
+    "over-fitting": lambda shop, out: shop.train(out, "little", steps=300),
     "exploding": climb,
     "still at uniform": lambda shop, out: shop.train(out, batches=RandomTargets, steps=120, frequency_bias=False),
     "stuck at unigram": lambda shop, out: shop.train(out, init="normal", learning_rate=3e-4, steps=160),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mini_bert import CheckpointError, ConfigError
 from mini_bert.analysis.doctor import examine, examine_record
 from mini_bert.analysis.run_record import RunRecord
 from mini_bert.report.run_page import run_page
@@ -66,6 +67,61 @@ def test_no_log_however_garbled_ends_in_a_traceback(log_alone, changes, everywhe
     assert run_page(record).startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize(("old", "new", "refusal"), [
+    ("vocab_size: 45", "vocab_size: many", (CheckpointError, "vocab_size must be a whole number")),
+    ("max_grad_norm: 1.0", "max_grad_norm: [1]", (ConfigError, "max_grad_norm"))])
+def test_settings_that_are_none_are_refused(log_alone, tmp_path, old, new, refusal):
+    run = tmp_path / "run"
+    shutil.copytree(log_alone[0], run)
+    config = run / "config.yaml"
+    assert old in config.read_text()
+    config.write_text(config.read_text().replace(old, new))
+    with pytest.raises(refusal[0], match=refusal[1]):
+        examine(run)
+
+
+def test_a_run_of_which_no_level_is_known_is_not_called_healthy(log_alone, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(log_alone[0], run)
+    written(run, log_alone[1])
+    assert examine(run).verdict == "healthy"                  # by the level that its config tells
+    config = run / "config.yaml"
+    assert "unigram_loss" in config.read_text()
+    config.write_text(config.read_text().replace("unigram_loss", "unigram"))
+    found = examine(run)
+    assert found.verdict == "unclear"
+    assert found.says == "It cannot be said: still at uniform, stuck at unigram could not be examined."
+    assert "the corpus is not there" in found.left_out["stuck at unigram"]
+
+
+def low_rate(shop, log_alone, folder: Path, change) -> Path:
+    """The log of a run that hardly moves, its text gone."""
+    run = folder / "run"
+    shutil.copytree(log_alone[0], run)
+    return written(run, [change(line) for line in records_of(shop.run("learning rate too low"))])
+
+
+def test_a_rate_that_is_too_low_is_told_in_numbers_that_are_some(shop, log_alone, tmp_path):
+    def flat(line):
+        return line | {"loss": 3.8} | ({"eval_loss": 3.8} if "eval_loss" in line else {})
+
+    first = examine(low_rate(shop, log_alone, tmp_path / "a", flat)).findings[0]
+    assert first.name == "learning rate too low"
+    assert "a tenth or less of what is usual" in first.says
+    assert "has not fallen in 100 steps" in first.says
+    found = examine(low_rate(shop, log_alone, tmp_path / "b", lambda line: flat(line) | {"learning_rate": None}))
+    assert "no learning rate" in found.left_out["learning rate too low"]
+
+
+def test_a_trained_model_may_move_little_where_its_text_is_gone(shop, log_alone, tmp_path):
+    def trained(line):
+        return line | {"loss": 1.5} | ({"eval_loss": 1.5} if "eval_loss" in line else {})
+
+    found = examine(low_rate(shop, log_alone, tmp_path, trained))
+    assert found.levels.bigram is None
+    assert "learning rate too low" not in [finding.name for finding in found.findings]
+
+
 @pytest.mark.parametrize("step", [None, "240", [240], {"a": 1}, 1e400, float("nan"), 10**400, True])
 def test_a_step_that_is_no_number_costs_its_line(shop, tmp_path, step):
     run = copied(shop, tmp_path)
@@ -95,6 +151,14 @@ def test_lines_that_are_no_records_are_counted(shop, tmp_path, line):
     found = examine(run)
     assert found.healthy
     assert any("1 lines" in note for note in found.notes)
+
+
+def test_a_page_tells_of_the_log_as_it_was_read(shop, tmp_path):
+    """Verdict and curves are of one reading, also of a run that goes on meanwhile."""
+    run = copied(shop, tmp_path)
+    record = RunRecord.read(run)
+    (run / "log.jsonl").write_text("")
+    assert "Healthy: the held-out loss" in run_page(record)
 
 
 def test_a_log_that_is_a_directory_is_a_stated_gap(shop, tmp_path):

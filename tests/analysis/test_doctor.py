@@ -10,6 +10,7 @@ from doctor_runs import HEALTHY, MODEL, SICK, TOO_HIGH, TRAINING, WORDS, chain, 
 
 import mini_bert.core.model
 from mini_bert import CheckpointError, CorpusError, MiniBERT
+from mini_bert.analysis import doctor_data
 from mini_bert.analysis.doctor import examine
 from mini_bert.analysis.doctor_curve import forecast, pace
 from mini_bert.analysis.doctor_data import repeated_share, window_hashes
@@ -17,6 +18,8 @@ from mini_bert.analysis.levels import measured_levels
 from mini_bert.analysis.run_record import RunRecord
 from mini_bert.analysis.symptoms import DISEASES, Case
 from mini_bert.analysis.views import padding_matters, sample
+from mini_bert.text.corpus import Corpus
+from mini_bert.training.checkpoints import read_state, write_checkpoint
 from mini_bert.training.run import start_run
 
 
@@ -103,16 +106,27 @@ def test_repeated_text_is_counted():
     assert len(window_hashes(tokens, 10)) == 91
     twice = window_hashes(np.concatenate([tokens, tokens]), 10)
     assert len(np.unique(twice)) == 100                       # 91, and 9 over the seam
+    assert twice[0] == twice[100]
     assert len(window_hashes(tokens[:5], 10)) == 0
 
 
 def test_sentences_that_repeat_in_another_order_are_found(shop, chain_corpus):
     assert repeated_share(chain_corpus)[0] < 0.01
-    from mini_bert.text.corpus import Corpus
-
-    share, looked_at = repeated_share(Corpus(shop.corpus("repeated")))
+    share, tokens = repeated_share(Corpus(shop.corpus("repeated")))
     assert share > 0.9
-    assert looked_at > 3000
+    assert tokens > 3000
+
+
+def test_of_a_large_text_repetitions_are_found_wherever_they_stand(shop, chain_corpus, tmp_path, monkeypatch):
+    """A part of it is compared; what is far from its repetition must not be missed for that."""
+    once = sentences(300, 7)
+    corpus = Corpus(made_corpus(tmp_path / "twice", once + once, shop.tokenizer(), deduplicate=False))
+    monkeypatch.setattr(doctor_data, "MOST_TOKENS", 1000)
+    monkeypatch.setattr(doctor_data, "_STRETCH", 256)
+    share, tokens = repeated_share(corpus)
+    assert share == pytest.approx(0.5, abs=0.1)
+    assert tokens > 10 * 1000
+    assert repeated_share(chain_corpus)[0] < 0.01
 
 
 def test_padding_that_is_attended_to_is_seen_at_once(shop, monkeypatch):
@@ -224,12 +238,39 @@ def test_weights_that_were_changed_afterwards_are_noted(shop, tmp_path):
     for place in (run / "checkpoints" / "step-240", run / "checkpoints" / "step-120"):
         model = MiniBERT.load(place)
         model.params["W2_0"][...] *= 0.5
-        model.save(place)
-        (place / "checksums.json").unlink()
+        write_checkpoint(place, model, shop.tokenizer(), read_state(place))       # whole, with right checksums
     for name in ("final", "best"):
         shutil.rmtree(run / name)
     found = examine(run)
-    assert "dead units" in found.left_out                     # not whole: they have no checksums
+    assert found.measured["evaluation_differs_by"] > 0.001
+    (note,) = found.notes
+    assert "step-240 has a held-out loss of" in note
+    assert "have changed" in note
+    assert "broken attention mask" not in [finding.name for finding in found.findings]
+
+
+def test_a_checkpoint_without_checksums_is_not_looked_at(shop, tmp_path):
+    run = copied(shop, tmp_path)
+    for sums in run.glob("**/checksums.json"):
+        sums.unlink()
+    assert "not a whole checkpoint" in examine(run).left_out["dead units"]
+
+
+def test_a_state_that_is_no_object_is_passed_over(shop, tmp_path):
+    run = copied(shop, tmp_path)
+    for state in run.glob("**/state.json"):
+        if state.parent.name != "step-120":
+            state.write_text("[1, 2]")
+    log = run / "log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if line["step"] == 120:
+            del line["eval_loss"]                             # so that best/ is asked too
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = examine(run)
+    assert "whose held-out loss is in the log" in found.left_out["broken attention mask"]
+    with pytest.raises(CheckpointError, match="no object"):
+        read_state(run / "best")
 
 
 def test_what_is_no_run_is_refused(tmp_path):

@@ -22,9 +22,9 @@ def shipped_config(name: str) -> dict:
     return {key: value for key, value in found.items() if key not in ("model_type", "format_version", "vocab_digest")}
 
 
-def record(model: dict, *, tokens=2_000_000, loss=5.2, digest=DIGEST) -> RunRecord:
+def record(model: dict, *, tokens=2_000_000, loss=5.2, digest=DIGEST, tokens_a_step=1000) -> RunRecord:
     return RunRecord(Path("run"), {"model": model, "training": {}, "data": {"vocab_digest": digest}},
-                     [{"step": 10, "tokens": tokens, "eval_loss": loss}])
+                     [{"step": tokens / tokens_a_step, "tokens": tokens, "eval_loss": loss}])
 
 
 @pytest.mark.parametrize("name", ["mini", "mini-deep"])
@@ -48,6 +48,16 @@ def test_another_vocabulary_is_not_compared():
         compared_with_reference(record(shipped_config("mini"), digest="0" * 64))
 
 
+@pytest.mark.parametrize(("name", "usual"), [("mini", 994), ("mini-deep", 1989)])
+def test_runs_with_other_batches_are_not_compared(name, usual):
+    """A larger batch takes fewer steps for as many tokens, and has learned less by then."""
+    for times in (0.55, 1.0, 1.9):
+        compared_with_reference(record(shipped_config(name), tokens_a_step=times * usual))
+    for times in (0.45, 2.1, 16):
+        with pytest.raises(NotThere, match=rf"tokens a step and the reference run {usual:,}"):
+            compared_with_reference(record(shipped_config(name), tokens_a_step=times * usual))
+
+
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     """A shipped model `toy` of the shape of the doctor's runs; call it with the content of its reference.json."""
@@ -66,8 +76,9 @@ def shipped(tmp_path, monkeypatch):
     return ship
 
 
-THREE = {"seeds": [0, 1, 2], "unigram_loss": 6.9, "tokens": [1000, 2000, 3000, 4000], "mean": [5.0, 4.0, 3.5, 3.0],
-         "low": [4.9, 3.8, None, None], "high": [5.1, 4.2, None, None], "band_until": 2000}
+THREE = {"seeds": [0, 1, 2], "unigram_loss": 6.9, "tokens_a_step": 1000, "tokens": [1000, 2000, 3000, 4000],
+         "mean": [5.0, 4.0, 3.5, 3.0], "low": [4.9, 3.8, None, None], "high": [5.1, 4.2, None, None],
+         "band_until": 2000}
 
 
 def test_the_band_ends_where_not_all_seeds_were_trained(shop, shipped):
@@ -97,7 +108,7 @@ def test_numbers_behind_the_end_of_the_band_are_none(shop, shipped):
 
 
 def test_one_seed_has_no_band(shop, shipped):
-    alone = {"seeds": [0], "unigram_loss": 6.9, "tokens": [1000, 2000], "mean": [5.0, 4.0],
+    alone = {"seeds": [0], "unigram_loss": 6.9, "tokens_a_step": 1000, "tokens": [1000, 2000], "mean": [5.0, 4.0],
              "low": [5.0, 4.0], "high": [5.0, 4.0]}
     found = compared_with_reference(record(MODEL.to_dict(), tokens=1500, digest=shipped(shop, alone)))
     assert (found.low, found.high) == (None, None)
@@ -129,7 +140,8 @@ def test_the_part_for_a_picture_ends_where_the_run_does(shop, shipped):
 def recipes_curve(shop, unigram: float) -> dict:
     """The recipe's held-out curve, with a band around it."""
     curve = RunRecord.read(shop.run("recipe")).heldout_curve
-    return {"seeds": [0, 1, 3], "tokens": curve.tokens.tolist(), "mean": curve.losses.tolist(),
+    return {"seeds": [0, 1, 3], "tokens_a_step": curve.tokens[-1] / curve.steps[-1],
+            "tokens": curve.tokens.tolist(), "mean": curve.losses.tolist(),
             "low": (curve.losses - 0.1).tolist(), "high": (curve.losses + 0.1).tolist(), "unigram_loss": unigram}
 
 
@@ -151,6 +163,15 @@ def test_another_seed_is_no_finding_and_is_held_against_the_curve(shop, shipped)
     assert found.reference.name == "toy"
     assert "reference curve of toy" in found.says
     assert abs(found.measured["above_reference"]) < 0.5
+
+
+def test_a_larger_batch_is_not_blamed(shop, shipped):
+    content = recipes_curve(shop, 2.25)
+    shipped(shop, content | {"tokens_a_step": content["tokens_a_step"] / 4})
+    found = examine(shop.run("stuck at unigram"))
+    assert "far above the reference curve" not in [finding.name for finding in found.findings]
+    assert "tokens a step" in found.left_out["far above the reference curve"]
+    assert found.reference is None
 
 
 def test_a_text_that_is_harder_is_not_blamed(shop, shipped):

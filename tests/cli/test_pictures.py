@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 pytest.importorskip("matplotlib", reason="figures need the extra viz")
@@ -65,6 +66,26 @@ def test_figures_of_files_with_texts(tmp_path, arguments):
 def test_figures_of_a_run(tmp_path, run, kind):
     told = json.loads(call("plot", kind, run, "--out", tmp_path / "x.png", "--json"))
     assert Path(told["file"]).is_file()
+
+
+def test_a_corpus_that_was_moved_gives_its_levels(tmp_path, run):
+    from mini_bert.report.figures import training_curves
+
+    shutil.copytree(run, tmp_path / "run")
+    config = tmp_path / "run" / "config.yaml"
+    settings = yaml.safe_load(config.read_text())
+    shutil.copytree(settings["data"]["corpus"], tmp_path / "moved")
+    config.write_text(yaml.safe_dump(settings | {"data": settings["data"] | {"corpus": str(tmp_path / "gone")}}))
+
+    def levels(*corpus):
+        return {text.get_text() for text in training_curves(tmp_path / "run", *corpus).axes[0].texts}
+
+    assert len(levels(tmp_path / "moved")) == len(levels()) + 1               # the bigram level
+    call("plot", "training", tmp_path / "run", "--corpus", tmp_path / "moved", "--out", tmp_path / "x.png")
+    refused = CliRunner().invoke(app, ["plot", "training", str(tmp_path / "run"), "--corpus", str(tmp_path / "none"),
+                                       "--out", str(tmp_path / "y.png")])
+    assert "not a prepared corpus" in str(refused.exception)
+    assert not (tmp_path / "y.png").exists()
 
 
 @pytest.mark.parametrize("kind", ["training", "weights"])

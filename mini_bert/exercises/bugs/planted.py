@@ -87,7 +87,7 @@ BUGS = {bug.name: bug for bug in (
                "The same batch with the same parameters must give the same gradient, however often it is asked for.",
                "The norm doubles the second time and trebles the third. What is still there from the time before?")),
     Bug(name="bug-08",
-        question="Both losses begin far above those of the healthy run; at the end the held-out one is within 0.2 nats of it.",
+        question="Both losses begin far above the healthy run's; at the end the held-out one is within 0.2 nats of it.",
         cause="specials",
         edits=(Edit("text.masking:Masking.__call__", "ordinary = vocabulary.ordinary[ids]",
                     "ordinary = ids != vocabulary.pad"),),

@@ -4,7 +4,8 @@
     python notebooks/execute.py 01 04           those whose names begin so
     python notebooks/execute.py --write         puts the outputs into the files
 
-A notebook runs in an empty scratch directory, with this Python. Fresh means: the same text, as many figures, no error
+A notebook runs in an empty scratch directory, with this Python, and may take two minutes of processor time (not of the
+clock: a machine may be busy with other work). Fresh means: the same text, as many figures, no error
 and no warning. A cell with the tag `varies` prints what depends on the text that is installed with Python (`pydocs`)
 or on the machine's arithmetic; its text is not compared. Needs the extra `notebooks`.
 """
@@ -12,6 +13,7 @@ or on the machine's arithmetic; its text is not compared. Needs the extra `noteb
 import argparse
 import os
 import re
+import resource
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from traitlets.config import Config
 HERE = Path(__file__).parent
 VARIES = "varies"
 _LONGEST = 600                # seconds of a cell, on a busy machine
+_MOST_WORK = 120              # seconds of processor time that a notebook may take, all threads together
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -96,19 +99,27 @@ def faults(notebook: Any, before: Any) -> Iterator[str]:
             yield f"code cell {number} prints {texts}, and the file has {old_texts}."
 
 
+def processor_time() -> float:
+    """Seconds that the processes started here have used, once they have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(path: Path, write: bool) -> list[str]:
     """Execute one notebook; what is wrong with it."""
-    before, notebook = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4)
+    before, notebook, begin = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4), processor_time()
     try:
         execute(notebook)
     except CellExecutionError as error:
         return [_COLOUR.sub("", str(error))[-1500:]]
+    took = processor_time() - begin
+    too_long = [f"it took {took:.0f} s of processor time, and may take {_MOST_WORK}."] if took > _MOST_WORK else []
     if not write:
-        return list(faults(notebook, before))
+        return [*faults(notebook, before), *too_long]
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(nbformat.writes(notebook) + "\n", "utf-8")
     partial.replace(path)
-    return [fault for fault in faults(notebook, notebook) if "warns" in fault]
+    return [*(fault for fault in faults(notebook, notebook) if "warns" in fault), *too_long]
 
 
 def main() -> int:
@@ -123,11 +134,11 @@ def main() -> int:
         return 2
     sick = 0
     for path in chosen:
-        begin = perf_counter()
+        begin, worked = perf_counter(), processor_time()
         found = run(path, options.write)
         sick += bool(found)
-        print(f"{path.name}: {'; '.join(found) if found else 'as it should be'} ({perf_counter() - begin:.0f} s)",
-              flush=True)
+        print(f"{path.name}: {'; '.join(found) if found else 'as it should be'} ({perf_counter() - begin:.0f} s, "
+              f"{processor_time() - worked:.0f} s of processor time)", flush=True)
     return 1 if sick else 0
 
 

@@ -2,11 +2,13 @@
 
 The plans are four: a learning guide of six phases, a larger model, a plan of improvements, and a comparison of models.
 LESSONS maps each of their Python examples, in order, to the heading under which its counterpart runs, and to the names
-that a reader of the plan would look for.
+that a reader of the plan would look for: the guide uses each of them, and the page of the lesson at least one.
 """
 
+import ast
 import re
 from collections import Counter
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -178,6 +180,15 @@ def runs_in(page: str, first: int, behind: int) -> bool:
     return any(first < block.line < behind and block.reason is None for block in blocks_of(GUIDE / page))
 
 
+@cache
+def used_names(page: str) -> frozenset[str]:
+    """The names that a page's Python blocks use; to import one is not to use it."""
+    nodes = [node for block in blocks_of(GUIDE / page) if block.language == "python" and block.reason is None
+             for node in ast.walk(ast.parse(block.body))]
+    return frozenset({node.id for node in nodes if isinstance(node, ast.Name)}
+                     | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
+
+
 def test_every_example_of_the_plans_has_a_row():
     counts = Counter(lesson.plan for lesson in LESSONS)
     assert counts == {"learning guide": 29, "larger model": 6, "improvements": 22, "comparison": 1}
@@ -188,11 +199,15 @@ def test_every_example_of_the_plans_has_a_row():
 def test_a_lesson_has_a_heading_a_block_that_runs_and_its_names(lesson: Lesson):
     assert lesson.heading in [text for _, _, text in headings(GUIDE / lesson.page)]
     assert runs_in(lesson.page, *section(lesson.page, lesson.heading))
+    last = set()
     for name in lesson.names.split():
         module, _, path = name.partition(":")
         thing = import_module(module)
         for part in filter(None, path.split(".")):
             thing = getattr(thing, part)
+        last |= {path.split(".")[-1]} - {""}
+    assert last <= set().union(*map(used_names, PAGES))
+    assert not last or last & used_names(lesson.page)
 
 
 DAYS = [(page, text) for page in PAGES for level, _, text in headings(GUIDE / page) if level == 2]

@@ -21,7 +21,7 @@ def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
 
     Its curve is held against guessing evenly, by frequency and by the token before, and against that of the shipped
     model that is like it; its gradients, its newest checkpoint and its text are looked at too. Exits with 1 if it is
-    not healthy, with 0 if it is or if it is too short to tell.
+    not healthy, with 0 if it is or if nothing can be said yet.
 
     Example: mini-bert doctor runs/first
     """

@@ -23,6 +23,17 @@ def after(record: RunRecord, lines: int) -> RunRecord:
     return young
 
 
+def cut(shop, folder: Path, name: str, lines: int, **last: object) -> Path:
+    """A copy of a run whose log ends after so many lines; `last` changes the last of them."""
+    run = folder / "run"
+    shutil.copytree(shop.run(name), run)
+    log = run / "log.jsonl"
+    records = [json.loads(line) for line in log.read_text().splitlines()[:lines]]
+    records[-1] |= last
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return run
+
+
 @pytest.mark.parametrize("name", HEALTHY)
 def test_no_line_of_a_healthy_log_raises_an_alarm(shop, name, monkeypatch):
     record = RunRecord.read(shop.run(name))
@@ -58,11 +69,7 @@ def test_the_logs_of_the_shipped_models_are_healthy_from_their_first_losses_on(n
 @pytest.mark.parametrize("name", ["collapsed representations", "dead units", "vanishing gradient",
                                   "learning rate too high", "exploding"])
 def test_what_may_pass_is_only_possible_while_the_run_is_young(shop, tmp_path, name):
-    run = tmp_path / "run"
-    shutil.copytree(shop.run(name), run)
-    log = run / "log.jsonl"
-    log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))    # 40 steps
-    found = examine(run)
+    found = examine(cut(shop, tmp_path, name, 4))          # 40 steps
     assert found.verdict == "unclear"
     assert {finding.sure.value for finding in found.findings} == {"possible"}
     assert found.findings[-1].name == "too short to tell"
@@ -72,36 +79,19 @@ def test_what_may_pass_is_only_possible_while_the_run_is_young(shop, tmp_path, n
 
 
 def test_steps_without_a_number_are_an_alarm_at_once(shop, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(shop.run("recipe"), run)
-    log = run / "log.jsonl"
-    lines = [json.loads(line) for line in log.read_text().splitlines()[:3]]
-    lines[-1] |= {"loss": None, "skipped": 5}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = examine(run)
+    found = examine(cut(shop, tmp_path, "recipe", 3, loss=None, skipped=5))
     assert found.verdict == "sick"
     assert (found.findings[0].name, found.findings[0].sure.value) == ("exploding", "certain")
 
 
 @pytest.mark.parametrize(("skipped", "verdict"), [(1, "healthy"), (2, "healthy"), (3, "sick")])
 def test_a_step_or_two_without_a_number_are_no_alarm(shop, tmp_path, skipped, verdict):
-    run = tmp_path / "run"
-    shutil.copytree(shop.run("recipe"), run)
-    log = run / "log.jsonl"
-    lines = [json.loads(line) | {"skipped": skipped} for line in log.read_text().splitlines()[:7]]    # 70 steps
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert examine(run).verdict == verdict
+    assert examine(cut(shop, tmp_path, "recipe", 7, skipped=skipped)).verdict == verdict          # 70 steps
 
 
 def test_the_headline_is_the_first_finding_that_is_sure(shop, tmp_path):
-    """Of a young run whose text repeats: that is known at once, and signs in its model may pass."""
-    run = tmp_path / "run"
-    shutil.copytree(shop.run("learning rate too high"), run)
-    log = run / "log.jsonl"
-    lines = [json.loads(line) for line in log.read_text().splitlines()[:4]]
-    lines[-1] |= {"loss": None, "skipped": 5}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = examine(run)
+    """Of a young run with steps that are not finite: that is known at once, and what its updates show may pass."""
+    found = examine(cut(shop, tmp_path, "learning rate too high", 4, loss=None, skipped=5))
     sure = {finding.name: finding.sure.value for finding in found.findings}
     assert found.findings[0].name == "learning rate too high"
     assert sure["learning rate too high"] == "possible"

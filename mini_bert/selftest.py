@@ -1,7 +1,5 @@
 """A minute's proof that an installation works: sizes, forward, loss, backward, a step, every gradient."""
 
-import os
-import sys
 from collections.abc import Iterator
 from math import isfinite, log
 from typing import NamedTuple
@@ -15,6 +13,7 @@ from .core.model import MiniBERT
 from .proof import prove
 from .randomness import generator
 from .text.masking import mask_tokens
+from .training.process_memory import peak_resident_bytes
 
 PARAMETERS = 4_498_880
 MEMORY_LIMIT = 10 * 10**9         # bytes: what Mini-BERT may need at the most, on any laptop
@@ -64,8 +63,8 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
     yield Outcome("step", after < loss, f"loss {loss:.4f} -> {after:.4f} at learning rate {rate}")
 
     predicted = training_memory(config, batch_size=32).total
-    used = peak_memory()
-    yield Outcome("memory", max(used or 0, predicted) < MEMORY_LIMIT,
+    used = peak_resident_bytes()
+    yield Outcome("memory", max(used, predicted) < MEMORY_LIMIT,
                      f"{predicted / 1e6:.0f} MB predicted for training at batch 32"
                      + (f", {used / 1e6:.0f} MB at the peak so far" if used else ""))
 
@@ -75,13 +74,3 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
     yield Outcome("gradients", failed == 0,
                      f"{len(results) - failed} of {len(results)} agree with finite differences; "
                      f"worst relative error {worst.error:.1e} ({worst.subject}, {worst.gradient})")
-
-
-def peak_memory() -> int | None:
-    """The most memory this process has held, in bytes; None where the system does not tell."""
-    if os.name != "posix":
-        return None
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

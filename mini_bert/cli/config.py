@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ..configs import load_config
 from ..core.assembly import parameter_specs
 from ..core.memory import training_memory
 from ..core.params import ParamSpec
+from ..training.config import load_run_config
 from .output import JsonOption, Output, QuietOption, SeedOption, table
 
 Name = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="A preset's name or a YAML file.")]
@@ -23,7 +23,7 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
 
     Example: mini-bert config larger --batch-size 8
     """
-    config = load_config(name)
+    config, training = load_run_config(name)
     specs = parameter_specs(config)
     total = sum(prod(spec.shape) for spec in specs)
 
@@ -41,16 +41,16 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
     where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
     parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
 
-    memory = training_memory(config, batch_size)
+    memory = training_memory(config, batch_size, masking_rate=training.masking_rate)
     bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
                         "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
-    budget = table(f"training at batch {batch_size}", "MB", right=("MB",))
+    budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
     for purpose, size in bytes_by_purpose.items():
         budget.add_row(purpose, f"{size / 1e6:,.1f}")
 
     Output(as_json, quiet).result(
         {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
-         "batch_size": batch_size, "training_bytes": bytes_by_purpose},
+         "batch_size": batch_size, "masking_rate": training.masking_rate, "training_bytes": bytes_by_purpose},
         settings, "", where, "", budget)
 
 

@@ -57,7 +57,8 @@ def evaluate_everything(asked: Asked, output: Output) -> None:
     write_page(asked.report, evaluation_page(f"Evaluation of {asked.model}", about, found))
     left = [f"not measured: {escape(part['name'])}: {escape(part['reason'])}" for part in found.not_measured]
     output.result({**about, **found.to_dict(), "report": str(asked.report)}, *_summary(found), *left, "",
-                  f"{found.seconds:.0f} s. The page with all figures and plots: {escape(str(asked.report))}")
+                  f"{found.seconds:.0f} s, {found.peak_mb:,.0f} MB of memory at the most. The page with all "
+                  f"figures and plots: {escape(str(asked.report))}")
 
 
 class _Shown(Listener):

@@ -15,6 +15,7 @@ from ..core.heads import NoHead
 from ..core.model import MiniBERT
 from ..core.task_model import TaskModel
 from ..errors import ConfigError
+from ..evaluation.cost import with_cost
 from ..evaluation.finetuning.answers import answer_lines, too_long
 from ..evaluation.finetuning.run import run_task, usual_learning_rate
 from ..evaluation.finetuning.storage import load_task, save_task
@@ -30,7 +31,7 @@ from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.finetune import FinetuneConfig, Progress
 from ..training.workers import workers
-from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
 from .progress import progress_bar
 from .use import Model
 
@@ -97,7 +98,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                "random_init": random_init, "curve": curve, "forgetting": forgetting, "test": test}
     # what is saved must be the model of the figures, so that a model to be saved is always trained
     found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *(forgetting or [])],
-                       compute, fresh=fresh or out is not None)
+                       with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "model": model, **found, "out": str(out) if out else None}, *_shown(found, out))
 
 
@@ -172,7 +173,7 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
             lost.add_row(name, f"{report['loss']:.3f}", f"{report['masked_accuracy']:.1%}")
         shown += ["", lost]
     shown += [f"{name}: {value:,}" for name, value in found["notes"].items() if ", also in " in name and value]
-    return [*shown, *([f"The model: {escape(str(out))}"] if out is not None else [])]
+    return [*shown, shown_cost(found), *([f"The model: {escape(str(out))}"] if out is not None else [])]
 
 
 def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",

@@ -53,5 +53,11 @@ def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) 
     return made
 
 
+def shown_cost(found: dict[str, Any]) -> str:
+    """A line on what a result cost when it was computed."""
+    seconds, memory = found["cost"]["seconds"], found["cost"]["peak_mb"]
+    return f"[dim]Computed in {seconds:,.0f} s, with {memory:,.0f} MB of memory at the most.[/dim]"
+
+
 def verdict(passed: bool) -> str:
     return "[green]ok[/green]" if passed else "[bold red]FAILED[/bold red]"

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from ..errors import DataError, InputError
+from ..evaluation.cost import with_cost
 from ..evaluation.formats.conllu import Sentence, has_entities, missing_header, read_conllu
 from ..evaluation.formats.named import reader_of, require_files
 from ..evaluation.formats.reading import labelled_words
@@ -15,7 +16,7 @@ from ..evaluation.remembered import remembered
 from ..evaluation.statistics import Interval
 from ..factory import load
 from ..text.tokenizer import WordPieceTokenizer
-from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
 from .progress import progress_bar
 from .use import Model
 
@@ -78,7 +79,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                 raise InputError(f"There is no file {file}.")
             if task == "ner" and has_entities(file, without_header=True):
                 raise DataError(missing_header(file))
-        found = remembered(f"probe-{task}", asked, [model, *files], compute, fresh=fresh)
+        found = remembered(f"probe-{task}", asked, [model, *files], with_cost(compute), fresh=fresh)
     shown = _trees(found) if task == "dep" else _labels(found)
     counts = ", ".join(f"{split} {figures['sentences']:,} sentences, {figures['words']:,} words"
                        for split, figures in found["sets"].items())
@@ -88,7 +89,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     notes = [escape(f"note: {note}") for note in found["notes"]]
     Output(as_json, quiet).result(
         {"model": model, "train": train, "test": test, "dev": dev,
-         "seed": seed, **found}, *shown, "", counts, *notes)
+         "seed": seed, **found}, *shown, "", counts, *notes,
+        shown_cost(found))
 
 
 def _read(path: str, task: str) -> list[Sentence]:

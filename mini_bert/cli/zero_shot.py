@@ -12,6 +12,7 @@ from rich.table import Table
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..evaluation.agreement import agreement
+from ..evaluation.cost import with_cost
 from ..evaluation.facts import probe_factual_knowledge
 from ..evaluation.formats.agreement import agreement_files, read_agreement
 from ..evaluation.formats.minimal_pairs import data_files, read_minimal_pairs
@@ -26,7 +27,7 @@ from ..factory import load
 from ..text.corpus import MANIFEST
 from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
-from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
 from .progress import progress_bar
 from .use import Model
 
@@ -116,7 +117,7 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
 
     options = {"whole_words": whole_words, "train": train, "max_samples": max_samples, "seed": seed}
-    found = remembered("blimp", options, [model, *paths, *counted], compute, fresh=fresh)
+    found = remembered("blimp", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
     shown: list[Any] = [_grammar_table("phenomenon", found["phenomena"], found), ""]
     if paradigms:
         shown += [_grammar_table("paradigm", found["paradigms"], found), ""]
@@ -127,7 +128,8 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
                     (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced."))
     if not train:
         shown.append("For a unigram and a bigram scorer beside the model, name the text of its training by --train.")
-    output.result({"model": model, "files": [str(path) for path in paths], **options, **found}, *shown)
+    output.result({"model": model, "files": [str(path) for path in paths], **options, **found}, *shown,
+                  shown_cost(found))
 
 
 def _grammar_table(what: str, groups: list[dict[str, Any]], found: dict[str, Any]) -> Table:
@@ -170,7 +172,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
 
     options = {"train": train, "max_samples": max_samples, "seed": seed}
-    found = remembered("agreement", options, [model, *paths, *counted], compute, fresh=fresh)
+    found = remembered("agreement", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
     scorers = list(found["total"]["accuracy"])
     names = [_SCORERS[scorer] for scorer in scorers]
     rows = table("attractors", "sentences", "left out", *names, right=("sentences", "left out", *names))
@@ -183,7 +185,8 @@ def agreement_command(file: Annotated[str, typer.Argument(
         f"Most of the verbs are {found['majority']}.",
         *_notes((found["total"]["left_out"], "{} verbs were left out: not both forms are one piece of the vocabulary."),
                 (found["windowed"], "{} sentences are longer than the model takes: it saw the part around the verb."),
-                (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced.")))
+                (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced.")),
+        shown_cost(found))
 
 
 def facts_command(files: Annotated[list[str], typer.Argument(
@@ -210,7 +213,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
                                            threads=threads, progress=progress).to_dict()
 
     options = {"max_samples": max_samples, "seed": seed}
-    found = remembered("facts", {**options, "names": _names(paths)}, [model, *paths], compute, fresh=fresh)
+    found = remembered("facts", {**options, "names": _names(paths)}, [model, *paths], with_cost(compute), fresh=fresh)
     columns = ("facts", "left out", "in prompt", "P@1", "P@10", "MRR", "negated P@1", "same answer", "among answers",
                "frequent P@1")
     rows = table("relation", *columns, right=columns)
@@ -230,7 +233,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
         *_notes((found["left_out"], "{} facts were left out: their objects are not one piece of the vocabulary."),
                 (in_prompt, "{} answers stand in their prompts, from where they could be copied."),
                 (found["windowed"], "{} prompts are longer than the model takes: it saw the part around the mask.")),
-        *([f"Relations of which nothing is left: {escape(without)}."] if without else []))
+        *([f"Relations of which nothing is left: {escape(without)}."] if without else []), shown_cost(found))
 
 
 def similarity_command(files: Annotated[list[str], typer.Argument(
@@ -268,7 +271,8 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                                             progress=progress).to_dict()
 
     options = {"text": text, "layers": layers or None, "contexts": contexts, "max_samples": max_samples, "seed": seed}
-    found = remembered("similarity", {**options, "names": _names(paths)}, [model, *paths, *read], compute, fresh=fresh)
+    found = remembered("similarity", {**options, "names": _names(paths)}, [model, *paths, *read], with_cost(compute),
+                       fresh=fresh)
     shown: list[Any] = []
     if found["similarity"]:
         rows = table("similarity", "vectors", "Spearman", "untrained", "pairs", "left out",
@@ -290,7 +294,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
     shown += _notes((found["sentences"], "{} sentences of the text were read."),
                     (found["without_context"], "{} words do not occur in the text and have static vectors alone."),
                     (found["invalid_bytes"], "{} bytes of the text were not UTF-8 and were replaced."))
-    output.result({"model": model, "files": files, **options, **found}, *shown)
+    output.result({"model": model, "files": files, **options, **found}, *shown, shown_cost(found))
 
 
 def _layer(name: str) -> str:

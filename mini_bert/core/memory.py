@@ -14,7 +14,6 @@ from .assembly import parameter_specs
 from .config import ModelConfig
 from .slots import fill
 
-MASKED_SHARE = 0.15
 _LARGE = 1 << 23
 
 
@@ -32,13 +31,14 @@ class TrainingMemory:
         return self.parameters + self.gradients + self.optimiser + self.activations
 
 
-def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4) -> TrainingMemory:
-    """Of one MLM step with full sequences, 15 % of the tokens masked, and AdamW."""
+def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4, *,
+                    masking_rate: float = 0.15) -> TrainingMemory:
+    """Of one MLM step with full sequences and AdamW."""
     numbers = sum(prod(spec.shape) for spec in parameter_specs(config)) * itemsize
     L, A, H, I = config.num_layers, config.num_heads, config.hidden_size, config.intermediate_size
     T, V = config.max_seq_length, config.vocab_size
     tokens = batch_size * T
-    masked = max(1, round(MASKED_SHARE * tokens))
+    masked = max(1, round(masking_rate * tokens))
     # kept for the backward. A token that is only a key keeps K, V and the layer's input; one that is
     # computed to the end keeps Q, the context, three rows of the LayerNorms, the feed-forward's and the weights
     as_key, to_the_end = 3 * H, 5 * H + I + A * T

@@ -20,6 +20,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..errors import DataError, InputError, NumericalError
 from ..text.tokenizer import WordPieceTokenizer
+from ..training.process_memory import peak_resident_bytes
 from .formats.agreement import agreement_files, read_agreement
 from .formats.lama import read_facts
 from .formats.minimal_pairs import read_minimal_pairs
@@ -75,6 +76,7 @@ class Evaluation:
     parts: list[dict[str, Any]]
     not_measured: list[dict[str, str]]
     seconds: float                # of this run; what was remembered took none
+    peak_mb: float                # the most memory that the process held
 
     def summary(self) -> list[dict[str, Any]]:
         """The rows of all parts, each with the part it is of."""
@@ -83,7 +85,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         return {"summary": self.summary(), "parts": self.parts, "not_measured": self.not_measured,
-                "seconds": self.seconds}
+                "seconds": self.seconds, "peak_mb": self.peak_mb}
 
 
 class Listener:
@@ -161,7 +163,7 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
             if reason is not None:
                 left_out.append(about | {"reason": reason})
                 hears.left_out(left_out[-1])
-    return Evaluation(parts, left_out, round(perf_counter() - began, 2))
+    return Evaluation(parts, left_out, round(perf_counter() - began, 2), round(peak_resident_bytes() / 1e6, 1))
 
 
 def _why_not(context: Context, part: Part) -> str | None:

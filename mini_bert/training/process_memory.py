@@ -12,11 +12,13 @@ def resident_bytes() -> int:
 
 
 def peak_resident_bytes() -> int:
-    """The most there has been since the process began."""
+    """The most there has been since the process began; 0 where the system does not say."""
     if _STATUS.exists():
         return _read("VmHWM")
-    import resource
-
+    try:
+        import resource
+    except ImportError:                   # Windows has none
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -11,18 +11,20 @@ from mini_bert import MiniBERT, MiniBERTGradients, load_preset, mask_tokens
 from mini_bert.core.memory import training_memory
 
 
-@pytest.mark.parametrize(("name", "batch_size"), [("mini", 8), ("mini", 32), ("larger", 4), ("bert-tiny", 2)])
-def test_the_prediction_is_near_what_a_step_allocates(name, batch_size):
+@pytest.mark.parametrize(("name", "batch_size", "rate"), [
+    ("mini", 8, 0.15), ("mini", 32, 0.15), ("mini", 32, 0.3), ("larger", 4, 0.15), ("larger", 4, 0.3),
+    ("bert-tiny", 2, 0.15)])
+def test_the_prediction_is_near_what_a_step_allocates(name, batch_size, rate):
     config = load_preset(name)
     model = MiniBERT(config)
     model.set_training(True)
     ids = np.random.default_rng(0).integers(5, config.vocab_size, (batch_size, config.max_seq_length))
-    masked, targets, positions = mask_tokens(ids, config.vocab_size)
+    masked, targets, positions = mask_tokens(ids, config.vocab_size, mask_prob=rate)
     tracemalloc.start()
     MiniBERTGradients(model).accumulate_mlm(masked, targets, positions, dropout_key=(0, 0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    predicted = training_memory(config, batch_size)
+    predicted = training_memory(config, batch_size, masking_rate=rate)
     assert peak == pytest.approx(predicted.gradients + predicted.activations, rel=0.2)
 
 

@@ -206,7 +206,7 @@ def test_the_page_has_the_numbers_and_loads_nothing(found):
 
 def test_what_was_not_measured_is_on_the_page():
     nothing = suite.Evaluation([], [{"name": "pos", "title": "Parts of speech", "level": "probes",
-                                     "reason": "no <treebank>"}], 0.0)
+                                     "reason": "no <treebank>"}], 0.0, 0.0)
     assert "no &lt;treebank&gt;" in evaluation_page("x", {}, nothing)
 
 

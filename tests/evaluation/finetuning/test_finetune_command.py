@@ -32,7 +32,12 @@ def test_a_test_set_is_measured_on(data):
     assert found["measured_on"] == "test"
     assert (found["notes"]["test"], found["notes"]["of test, also in train"]) == (20, 20)
     assert list(found["dev_figures"]) == list(found["figures"])
-    shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output        # remembered
+    assert found["cost"]["seconds"] > 0
+    assert found["cost"]["peak_mb"] > 10
+    again = run(*command(data, test=data / "train.tsv"))              # remembered, with what it cost at first
+    assert again["cost"] == found["cost"]
+    shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output
+    assert f"with {found['cost']['peak_mb']:,.0f} MB of memory at the most" in shown
     assert "Measured on the test set" in shown
     assert "of test, also in train: 20" in shown
     assert "served to stop and to measure by" in CliRunner().invoke(app, command(data)).output

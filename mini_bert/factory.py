@@ -1,6 +1,8 @@
 """Models and tokenizers by name: a preset to start from, or a directory to load."""
 
+from difflib import get_close_matches
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +10,8 @@ import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
-from .pretrained import located
+from .errors import CheckpointError
+from .pretrained import located, shipped_names
 
 if TYPE_CHECKING:
     from .text.tokenizer import WordPieceTokenizer
@@ -20,8 +23,21 @@ def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.fl
     from .training.checkpoints import verify_if_checked
 
     directory = located(name_or_directory)
+    _require_there(str(name_or_directory), directory)
     verify_if_checked(directory)                      # of a run: refuse what has changed since it was written
     return MiniBERT.load(directory, dtype=dtype)
+
+
+def _require_there(name: str, directory: Path) -> None:
+    """Refuse a name that is neither a directory nor a shipped model's, and say what it may have meant."""
+    try:
+        there = directory.exists()
+    except (OSError, ValueError):             # a name that nothing can have
+        there = False
+    if not there:
+        near = get_close_matches(name[:100], shipped_names(), n=1, cutoff=0.6)
+        meant = f"did you mean {near[0]}?" if near else f"the models that ship are {', '.join(shipped_names())}."
+        raise CheckpointError(f"There is no directory {name[:200]}, and no model of that name: {meant}")
 
 
 class ModelFactory:

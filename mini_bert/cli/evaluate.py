@@ -46,9 +46,10 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Evaluate a model: masked tokens of a text, or, with --quick, --tasks or --only, everything.
 
-    With --data alone: mask 15 % of a text, the same for every model, and measure loss, perplexity and accuracy, each
-    masked token counting the same; by position and by frequency; with baselines. --max-samples is then of sequences.
-    Nothing is written.
+    With --data alone: choose 15 % of the tokens, the same for every model, and measure loss, perplexity and accuracy
+    there, each token counting the same; by position and by frequency; with baselines. As in BERT's training, 80 % of
+    the chosen tokens are hidden by a mask, 10 % by another token, and 10 % stay as they are. --max-samples is then of
+    sequences. Nothing is written.
 
     Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each beside its
     baselines; a table, and a page with plots. Without --quick at full size, which takes hours. Parts are remembered:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import typer
 from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
@@ -59,6 +60,8 @@ def evaluate_everything(asked: Asked, output: Output) -> None:
     output.result({**about, **found.to_dict(), "report": str(asked.report)}, *_summary(found), *left, "",
                   f"{found.seconds:.0f} s, {found.peak_mb:,.0f} MB of memory at the most. The page with all "
                   f"figures and plots: {escape(str(asked.report))}")
+    if only is not None and found.not_measured:       # what was asked for by name is missing
+        raise typer.Exit(1)
 
 
 class _Shown(Listener):

@@ -1,7 +1,6 @@
 """mini-bert finetune and predict: a model for a task, and its answers."""
 
 from collections.abc import Callable
-from os import W_OK, access
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from ..errors import ConfigError
 from ..evaluation.cost import with_cost
 from ..evaluation.finetuning.answers import answer_lines, too_long
 from ..evaluation.finetuning.run import run_task, usual_learning_rate
-from ..evaluation.finetuning.storage import load_task, save_task
+from ..evaluation.finetuning.storage import DESCRIPTION, load_task, save_task
 from ..evaluation.finetuning.tasks import TASKS
 from ..evaluation.forgetting import masked_before_and_after
 from ..evaluation.remembered import remembered
@@ -29,6 +28,7 @@ from ..text.corpus import Corpus
 from ..text.prepare import prepare
 from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
+from ..training.checkpoints import require_writable
 from ..training.finetune import FinetuneConfig, Progress
 from ..training.workers import workers
 from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
@@ -46,7 +46,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      task: Annotated[str, typer.Option(help=f"One of {', '.join(TASKS)}.")] = "classification",
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
-                                                              "model of the seed that is best on --dev.")] = None,
+                                                              "model of the seed that is best on --dev, in place of "
+                                                              "one that is there. It is trained each time.")] = None,
                      epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 5,
                      learning_rate: Annotated[float | None, typer.Option(
                          help="Default: 7e-4 for small models, 5e-5 for others.")] = None,
@@ -76,15 +77,17 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     network, tokenizer = load(model), WordPieceTokenizer.load(model)
     require_vocabulary(network, tokenizer)
     _check_first(out, forgetting or [], network)
-    rate = learning_rate or usual_learning_rate(network)
+    rate = usual_learning_rate(network) if learning_rate is None else learning_rate
     config = _config({"epochs": epochs, "learning_rate": rate, "batch_size": batch_size, "threads": threads},
                      settings or [])
     output = Output(as_json, quiet)
 
+    said: list[dict[str, Any]] = []
+
     def compute() -> dict[str, Any]:
         data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed, test=test)
-        output.say(", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
-                             for name, value in data.notes.items()))
+        output.say(_counts(data.notes))
+        said.append(data.notes)
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=quiet or as_json) as bar:
             result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), random_init=random_init,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
@@ -99,17 +102,16 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     # what is saved must be the model of the figures, so that a model to be saved is always trained
     found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *(forgetting or [])],
                        with_cost(compute), fresh=fresh or out is not None)
-    output.result({"task": task, "model": model, **found, "out": str(out) if out else None}, *_shown(found, out))
+    output.result({"task": task, "model": model, **found, "out": str(out) if out else None},
+                  *([] if said else [_counts(found["notes"]), ""]), *_shown(found, out))
 
 
 def _check_first(out: Path | None, forgetting: list[str], model: MiniBERT) -> None:
     """Refuse before the training what would fail after it."""
     if out is not None:
-        there = next(place for place in (out, *out.absolute().parents) if place.exists())
-        if not there.is_dir():
-            raise ConfigError(f"--out {out} cannot be a directory: {there} is a file.")
-        if not access(there, W_OK):
-            raise ConfigError(f"--out {out} cannot be written: {there} is read-only for you.")
+        require_writable(out)
+        if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
+            raise ConfigError(f"--out {out} is not empty and holds no model of a task; choose another directory.")
     if forgetting:
         find_sources(forgetting)
         if isinstance(model.parts.head, NoHead):
@@ -128,12 +130,21 @@ def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: WordPieceTokenizer
 
 
 def _config(values: dict[str, Any], settings: list[str]) -> FinetuneConfig:
+    changes: dict[str, str] = {}
     for setting in settings:
-        key, equals, value = setting.partition("=")
+        key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise ConfigError(f"{setting!r} is not a setting; write for instance layer_decay=0.9.")
-        values[key.strip()] = value.strip()
-    return FinetuneConfig.from_dict(values)
+        if key in (*values, "seed"):
+            raise ConfigError(f"{key} is not set by --set: it has an option of its own, --{key.replace('_', '-')}.")
+        changes[key] = value
+    return FinetuneConfig.from_dict(values | changes)
+
+
+def _counts(notes: dict[str, Any]) -> str:
+    """How much data there is, and what of it was cut or left out."""
+    return ", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
+                     for name, value in notes.items())
 
 
 def _announcer(bar: Any) -> Callable[[str], Callable[[Progress], None]]:
@@ -158,8 +169,8 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
         figures.add_row("from random weights", *(over_seeds(found["from_random"][name]).shown() for name in names))
     for name, value in found["baselines"].items():
         figures.add_row(name, f"{100 * value:.1f}", *[""] * (len(names) - 1))
-    shown: list[object] = [figures, f"Percent; {len(found['figures'][names[0]])} seeds, with 95 % intervals if there "
-                                    "are several.",
+    seeds = len(found["figures"][names[0]])
+    shown: list[object] = [figures, f"Percent; {f'{seeds} seeds, with 95 % intervals' if seeds > 1 else 'one seed'}.",
                            "Measured on the test set, stopped by the development set." if found["dev_figures"] else
                            "The development set served to stop and to measure by, which flatters; see --test."]
     if found["curve"]:
@@ -172,7 +183,6 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
         for name, report in found["forgetting"].items():
             lost.add_row(name, f"{report['loss']:.3f}", f"{report['masked_accuracy']:.1%}")
         shown += ["", lost]
-    shown += [f"{name}: {value:,}" for name, value in found["notes"].items() if ", also in " in name and value]
     return [*shown, shown_cost(found), *([f"The model: {escape(str(out))}"] if out is not None else [])]
 
 

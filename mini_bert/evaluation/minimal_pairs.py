@@ -108,8 +108,8 @@ def average_share(shares: Sequence[Interval]) -> Interval:
     """The mean of shares of different groups, each counting the same; the errors of the groups are independent."""
     middle = sum(found.mean for found in shares) / len(shares)
     # each side by itself: the interval of a share near 1 has hardly anything above it
-    below = hypot(*(found.mean - found.low for found in shares)) / len(shares)
-    above = hypot(*(found.high - found.mean for found in shares)) / len(shares)
+    below = hypot(*(found.mean - found.low for found in shares if found.low is not None)) / len(shares)
+    above = hypot(*(found.high - found.mean for found in shares if found.high is not None)) / len(shares)
     return Interval(middle, middle - below, middle + above, sum(found.values for found in shares))
 
 

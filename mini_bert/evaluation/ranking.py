@@ -43,7 +43,7 @@ def spearman_interval(a: npt.ArrayLike, b: npt.ArrayLike) -> Interval | None:
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return None
     r = float(np.clip(spearman(x, y), -1, 1))
-    if len(x) < 4 or abs(r) == 1:
-        return Interval(r, r, r, len(x))
+    if len(x) < 4 or abs(r) == 1:             # too few to tell, or no other value is possible by the formula
+        return Interval(r, None, None, len(x))
     margin = NORMAL * sqrt((1 + r * r / 2) / (len(x) - 3))
     return Interval(r, tanh(atanh(r) - margin), tanh(atanh(r) + margin), len(x))

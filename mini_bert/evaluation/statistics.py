@@ -17,16 +17,12 @@ NORMAL = 1.960
 
 
 class Interval(NamedTuple):
-    """A figure with its 95 % confidence interval, and how many values it comes from."""
+    """A figure with its 95 % confidence interval, and how many values it comes from; one value has no interval."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     values: int
-
-    @property
-    def margin(self) -> float:
-        return (self.high - self.low) / 2
 
     def shown(self, digits: int = 1, scale: float = 100.0) -> str:
         """For a table, in percent unless `scale` is another: 84.2 ± 0.6.
@@ -35,7 +31,7 @@ class Interval(NamedTuple):
         98.0 (93.0 to 99.4).
         """
         value = f"{scale * self.mean:.{digits}f}"
-        if self.values < 2:
+        if self.low is None or self.high is None:
             return value
         below, above = (f"{scale * width:.{digits}f}" for width in (self.mean - self.low, self.high - self.mean))
         low, high = (f"{scale * bound:.{digits}f}" for bound in (self.low, self.high))
@@ -43,12 +39,12 @@ class Interval(NamedTuple):
 
 
 def over_seeds(values: Sequence[float]) -> Interval:
-    """The mean of several runs, by Student's t; one run has no interval to speak of."""
+    """The mean of several runs, by Student's t."""
     if not values:
         raise InputError("There are no values to average.")
     middle = mean(values)
     if len(values) == 1:
-        return Interval(middle, middle, middle, 1)
+        return Interval(middle, None, None, 1)
     quantile = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else NORMAL
     margin = quantile * stdev(values) / sqrt(len(values))
     return Interval(middle, middle - margin, middle + margin, len(values))
@@ -75,6 +71,6 @@ def of_groups(values: npt.ArrayLike, groups: npt.ArrayLike) -> Interval:
     middle = float(given.mean())
     apart = np.bincount(of, given - middle)
     if len(apart) == 1:
-        return Interval(middle, middle, middle, 1)
+        return Interval(middle, None, None, 1)
     margin = NORMAL * sqrt(len(apart) / (len(apart) - 1) * float(apart @ apart)) / len(given)
     return Interval(middle, middle - margin, middle + margin, len(given))

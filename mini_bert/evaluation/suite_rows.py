@@ -56,7 +56,7 @@ def interval(figure: Any) -> Interval:
         return figure
     if isinstance(figure, Mapping):
         return Interval(**figure)
-    return Interval(float(figure), float(figure), float(figure), 1)
+    return Interval(float(figure), None, None, 1)
 
 
 def shown(figure: Any, unit: str = PERCENT) -> str:

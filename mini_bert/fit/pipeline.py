@@ -8,7 +8,7 @@ from signal import Signals
 from typing import Any
 
 from ..core.model import MiniBERT
-from ..errors import CorpusError
+from ..errors import CorpusError, MiniBertError
 from ..evaluation.masked_lm import Frequencies, MaskedReport, evaluate_corpus
 from ..factory import load
 from ..inference.examples import Example, examples
@@ -25,7 +25,7 @@ from ..training.grow import grow_model
 from ..training.log import read_log
 from ..training.run import CONFIG, resume_run, start_run
 from ..training.trainer import Listener, Trainer
-from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, write_result
+from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, release, write_result
 
 REPORT = "report.html"
 _LONGEST_DOCUMENT = 4096      # tokens; longer ones are cut, so that some of any text can be held out
@@ -77,7 +77,11 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     folder = Path(out)
     request.check(folder)
     claim(folder, request)
-    tokenizer = _tokenizer(folder / "tokenizer", request, say)
+    try:
+        tokenizer = _tokenizer(folder / "tokenizer", request, say)
+    except MiniBertError:
+        release(folder)
+        raise
     corpus = _corpus(folder / "corpus", request, tokenizer, say)
     trainer = _trainer(folder / "run", request, tokenizer, corpus, listener)
     if trainer.state.step < trainer.state.total_steps:

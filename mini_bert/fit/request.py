@@ -119,12 +119,19 @@ def claim(folder: Path, request: Request) -> None:
             raise CheckpointError(f"The text has changed since the fit in {folder} began; choose another directory.")
         if other is not None:
             raise CheckpointError(
-                f"{folder} holds a fit with another {other.replace('_', ' ')} ({known.get(other)!r}, not "
-                f"{asked[other]!r}); choose another directory. To train a model for longer, begin with it.")
+                f"{folder} holds another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
+                f"{asked[other]!r}. Choose another directory; to train a model for longer, begin with it.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CheckpointError(f"{folder} exists already and is not empty; choose another directory.")
     if asked is None:
         write_result(folder, {"request": request.description()})
+
+
+def release(folder: Path) -> None:
+    """Undo a claim of which nothing has come: a refused text leaves nothing behind."""
+    if {path.name for path in folder.iterdir()} == {RESULT}:
+        (folder / RESULT).unlink()
+        folder.rmdir()
 
 
 def read_result(folder: Path) -> dict[str, Any]:

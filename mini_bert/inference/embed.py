@@ -13,15 +13,21 @@ from .inputs import Progress, by_length, padded, require_vocabulary
 
 
 def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
-          normalise: bool = True, progress: Progress | None = None) -> npt.NDArray[np.float32]:
+          normalise: bool = True, progress: Progress | None = None,
+          too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
     """One vector (N, H) a text: the mean over its tokens, [CLS] and [SEP] among them, of length one if so wished.
 
-    Texts longer than the model takes are cut.
+    Texts longer than the model takes are cut; their numbers are added to `too_long`.
     """
     if isinstance(texts, str):
         raise InputError("embed takes several texts; put a single one into a list.")
     require_vocabulary(model, tokenizer)
-    rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
+    rows, longest = [tokenizer.encode(text) for text in texts], model.config.max_seq_length
+    for number, row in enumerate(rows):
+        if len(row) > longest:
+            rows[number] = [*row[: longest - 1], row[-1]]
+            if too_long is not None:
+                too_long.append(number)
     vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
     done = 0
     for numbers in by_length(rows, batch_size):
@@ -46,10 +52,14 @@ class Neighbour(NamedTuple):
 
 
 def similar(model: MiniBERT, tokenizer: WordPieceTokenizer, query: str, texts: Sequence[str], *, top: int = 5,
-            batch_size: int = 32, progress: Progress | None = None) -> list[Neighbour]:
-    """The `top` texts whose vectors point most nearly where the query's does."""
+            batch_size: int = 32, progress: Progress | None = None,
+            too_long: list[int] | None = None) -> list[Neighbour]:
+    """The `top` texts whose vectors point most nearly where the query's does.
+
+    Those longer than the model takes are cut; the numbers of such texts are added to `too_long`.
+    """
     if not texts:
         raise InputError("There are no texts to compare with.")
-    vectors = embed(model, tokenizer, texts, batch_size=batch_size, progress=progress)
+    vectors = embed(model, tokenizer, texts, batch_size=batch_size, progress=progress, too_long=too_long)
     cosines = vectors @ embed(model, tokenizer, [query])[0]
     return [Neighbour(texts[i], i, float(cosines[i])) for i in np.argsort(-cosines, kind="stable")[:top].tolist()]

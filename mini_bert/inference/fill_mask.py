@@ -17,7 +17,7 @@ class Candidate(NamedTuple):
     token: str
     id: int
     probability: float
-    text: str                 # the sentence with it, where there is one mask
+    text: str                 # the sentence with it; other masks stay
 
 
 def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
@@ -38,15 +38,14 @@ def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: in
     logits, _ = model.forward(array, positions=positions)                 # (masks, V)
     words = tokenizer.vocabulary.ordinary_ids
     probabilities, _ = softmax_forward(logits[:, words])
-    single = len(probabilities) == 1
     found = []
-    for row in probabilities:
+    for place, row in zip(positions[0].nonzero()[0].tolist(), probabilities, strict=True):
         best = np.argsort(-row, kind="stable")[:top].tolist()
-        found.append([_candidate(tokenizer, ids if single else None, int(words[i]), float(row[i])) for i in best])
+        found.append([_candidate(tokenizer, ids, place, int(words[i]), float(row[i])) for i in best])
     return found
 
 
-def _candidate(tokenizer: WordPieceTokenizer, ids: list[int] | None, word: int, probability: float) -> Candidate:
-    mask = tokenizer.vocabulary.mask
-    text = "" if ids is None else tokenizer.decode([word if i == mask else i for i in ids[1:-1]])
+def _candidate(tokenizer: WordPieceTokenizer, ids: list[int], place: int, word: int,
+               probability: float) -> Candidate:
+    text = tokenizer.decode([*ids[1:place], word, *ids[place + 1 : -1]])
     return Candidate(tokenizer.vocabulary[word], word, probability, text)

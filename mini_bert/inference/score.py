@@ -37,7 +37,7 @@ def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
     for number, text in enumerate(texts):
         ids = tokenizer.encode(text)
         if len(ids) > model.config.max_seq_length:
-            raise InputError(f"Text {number} has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
+            raise InputError(f"Text {number + 1} has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
         places = range(1, len(ids) - 1)                   # all but [CLS] and [SEP]
         logs = [value for start in range(0, len(places), batch_size)
                 for value in _masked_one_by_one(model, tokenizer, ids, places[start : start + batch_size])]

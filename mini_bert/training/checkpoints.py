@@ -10,10 +10,10 @@ checkpoint is passed over for the one before it.
 """
 
 import json
-import os
 import shutil
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..core.arrays import Array
@@ -150,6 +150,12 @@ def require_space(folder: Path, bytes_needed: int) -> None:
 
 def require_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written before work is done for it."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise CheckpointError(f"Cannot write to {existing}; choose another directory.")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise CheckpointError(f"{folder} cannot be a directory: {existing} is a file.")
+    try:
+        with TemporaryDirectory(dir=existing, prefix=".mini-bert-"):          # asking for rights is not enough for root
+            pass
+    except OSError as error:
+        raise CheckpointError(f"Cannot write to {existing}: {error.strerror or error}; choose another "
+                              "directory.") from None

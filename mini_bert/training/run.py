@@ -8,7 +8,7 @@
 
 import platform
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
     require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
     trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
                       listener=listener)
-    trainer.baselines = baselines(corpus)
+    trainer.baselines = baselines(corpus, heldout)
     trainer.save()
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
@@ -156,12 +156,22 @@ def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 8) -> 
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
 
 
-def baselines(corpus: Corpus) -> dict[str, float]:
-    """The loss of guessing evenly, and of guessing by frequency alone: what a model must beat."""
+def baselines(corpus: Corpus, heldout: Sequence[MLMBatch]) -> dict[str, float]:
+    """The loss of guessing evenly, and of guessing by frequency alone: what a model must beat.
+
+    The latter counts the text for training, each piece once more than it is there, and guesses the masked tokens that
+    the run is measured on; where nothing is held out, all tokens of the text that was counted.
+    """
     counts = corpus.piece_counts()
-    shares = counts[counts > 0] / counts.sum()
-    return {"uniform_loss": log(corpus.manifest.vocab_size),
-            "unigram_loss": float(-(shares * np.log(shares)).sum())}
+    times = sum((np.bincount(batch.target_ids[batch.mask_positions], minlength=len(counts)) for batch in heldout),
+                start=np.zeros_like(counts))
+    if times.any():
+        for ids in corpus.stretches("heldout"):
+            counts -= np.bincount(ids, minlength=len(counts))
+    else:
+        times = counts
+    losses = log(counts.sum() + len(counts)) - np.log(counts + 1)
+    return {"uniform_loss": log(corpus.manifest.vocab_size), "unigram_loss": float(times @ losses / times.sum())}
 
 
 def _yaml(description: dict[str, Any]) -> bytes:

@@ -44,6 +44,12 @@ def test_text_alone_is_sampled_and_fits_the_model(place, tmp_path):
     assert "always computed" in " ".join(told.replace("│", "").split())
 
 
+def test_a_part_that_was_named_and_cannot_be_measured_is_a_failure(place, run, tmp_path):
+    result = run("--quick", "--data", place / "text.txt", "--only", "pos")
+    assert result.exit_code == 1
+    assert "not measured: pos" in result.output
+
+
 def test_everything_is_a_table_and_a_page(place, run, tmp_path):
     result = run(*everything(place))
     assert result.exit_code == 0, result.output

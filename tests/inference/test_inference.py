@@ -49,6 +49,9 @@ def test_each_mask_gets_its_likeliest_words(model, tokenizer):
         assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
     (best, *_), = fill_mask(model, tokenizer, "the [MASK] sat.")
     assert best.text == f"the {best.token} sat."
+    first, second = (candidates[0] for candidates in found)
+    assert first.text == f"the {first.token} sat on [MASK] mat"         # the other mask stays
+    assert second.text == f"the [MASK] sat on {second.token} mat"
 
 
 def test_what_cannot_be_filled_is_refused(model, tokenizer):
@@ -126,10 +129,40 @@ def test_the_commands(directory, tmp_path):
 
     assert len(run("fill-mask", "the [MASK]", "-k", "3")["results"][0]["masks"][0]) == 3
     assert np.array(run("embed", str(tmp_path / "texts.txt"))["vectors"]).shape == (2, 16)
-    assert run("similar", "a dog ran.", str(tmp_path / "texts.txt"))["neighbours"][0]["number"] == 1
+    nearest = run("similar", "a dog ran.", str(tmp_path / "texts.txt"))["neighbours"][0]
+    assert (nearest["file"], nearest["line"]) == (str(tmp_path / "texts.txt"), 3)           # blank lines count too
     assert run("score", "the cat", "cat the")["scores"][1]["tokens"] == ["cat", "the"]
     plain = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common])
     assert [json.loads(line)["text"] for line in plain.stdout.splitlines()] == ["the cat sat", "a dog ran."]
     runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.npy")])
     assert np.load(tmp_path / "v.npy").shape == (2, 16)
     assert "probability" in runner.invoke(app, ["fill-mask", "the [MASK]", *common]).stdout
+    refused = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.txt")])
+    assert "end in .npy" in str(refused.exception)
+    assert "nan" not in runner.invoke(app, ["score", "", *common]).stdout
+
+
+def test_texts_that_are_cut_are_told(model, tokenizer, directory, tmp_path):
+    long = "the cat sat on the mat " * 3
+    cut: list[int] = []
+    vectors = embed(model, tokenizer, ["a dog", long, long + "a dog ran"], too_long=cut)
+    assert cut == [1, 2]
+    assert vectors[1] == pytest.approx(vectors[2])            # the model saw the same beginning of both
+    (tmp_path / "a.txt").write_text(f"a dog\n{long}\n")
+    (tmp_path / "b.txt").write_text("\nthe cat\n")
+    files, common = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], ["--model", str(directory)]
+    assert "1 text was cut: the model takes 12 tokens." in runner.invoke(app, ["embed", *files, *common]).stderr
+    found = json.loads(runner.invoke(app, ["similar", long, *files, *common, "--json"]).stdout)
+    assert (found["query_too_long"], found["too_long"]) == (True, 1)
+    assert [(n["file"], n["line"]) for n in found["neighbours"] if n["text"] == "the cat"] == [(files[1], 2)]
+    shown = runner.invoke(app, ["similar", long, *files, *common]).stdout
+    assert "b.txt" in shown
+    assert "was cut" in shown
+    refused = runner.invoke(app, ["fill-mask", "the [MASK]", long + "[MASK]", *common])
+    assert "Text 2: The text has 21 tokens" in str(refused.exception)
+
+
+def test_a_model_that_is_not_there_is_answered_with_those_that_are():
+    assert "did you mean mini-deep?" in str(runner.invoke(app, ["fill-mask", "[MASK]", "-m", "mini-dep"]).exception)
+    assert "the models that ship are mini, mini-deep" in str(
+        runner.invoke(app, ["score", "x", "--model", "nowhere"]).exception)

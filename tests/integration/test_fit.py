@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import mini_bert
 from mini_bert.cli.app import app
-from mini_bert.errors import CheckpointError, ConfigError, CorpusError
+from mini_bert.errors import CheckpointError, ConfigError, CorpusError, VocabularyError
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.fit import Stopped, fit
 from mini_bert.text.corpus import Corpus
@@ -148,6 +148,13 @@ def test_text_that_the_vocabulary_does_not_know_is_refused(tmp_path):
     with pytest.raises(CorpusError, match="nothing to learn"):
         fit(tmp_path / "masks.txt", tmp_path / "made", budget="3s", changes=SMALL)
     assert not (tmp_path / "made" / "run").exists()
+
+
+def test_a_text_without_words_leaves_nothing_behind(tmp_path):
+    (tmp_path / "blank.txt").write_text(" \n\n")
+    with pytest.raises(VocabularyError, match="no words to learn"):
+        fit(tmp_path / "blank.txt", tmp_path / "made", budget="3s")
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_directory_with_other_things_is_left_alone(one_line, tmp_path):

@@ -13,9 +13,10 @@ from mini_bert import MiniBERT, NumericalError
 from mini_bert.randomness import generator
 from mini_bert.text.batches import Batches, MLMBatch
 from mini_bert.text.masking import mask_tokens
+from mini_bert.training.config import TrainingConfig
 from mini_bert.training.log import read_log
 from mini_bert.training.overfit import overfit
-from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.run import baselines, heldout_batches, resume_run, start_run
 from mini_bert.training.trainer import Listener, State, Trainer
 
 CURVE = Path(__file__).parents[1] / "reference" / "loss_curve.json"
@@ -189,3 +190,16 @@ def test_a_run_whose_end_is_not_finite_is_no_success(model_config, settings, cor
     with pytest.raises(NumericalError, match="lower learning rate"):
         trainer.train()
     assert not (run / "final").exists()
+
+
+def test_guessing_by_frequency_is_measured_where_the_run_is(corpus):
+    """At the held-out masked tokens, from the text for training alone, with one added to each count."""
+    batches = heldout_batches(corpus, TrainingConfig(max_seq_length=16, eval_sequences=64))
+    counts = np.ones(corpus.manifest.vocab_size)
+    for ids in corpus.stretches("train"):
+        np.add.at(counts, ids, 1)
+    guessed = np.concatenate([batch.target_ids[batch.mask_positions] for batch in batches])
+    found = baselines(corpus, batches)
+    assert found["unigram_loss"] == pytest.approx(-np.log(counts / counts.sum())[guessed].mean())
+    assert found["uniform_loss"] == pytest.approx(np.log(corpus.manifest.vocab_size))
+    assert 0 < baselines(corpus, [])["unigram_loss"] < found["uniform_loss"]          # nothing is held out

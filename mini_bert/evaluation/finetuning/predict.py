@@ -25,7 +25,8 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
 
     def one(some: npt.NDArray[np.int64]) -> list[Array]:
         batch = encoded.collate(some)
-        scores = model.scores(batch)
+        with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is refused, with its reason
+            scores = model.scores(batch)
         if model.head_name == "span":
             both = scores.reshape(2, len(some), -1)
             return [both[:, i] for i in range(len(some))]

@@ -50,6 +50,7 @@ class Questions(Task[HeldQuestions]):
         self.notes = sizes(asked[0], asked[1], others) | {
             "windows of the training": len(self.train.rows),
             "left out, as the answer is not in the text": sum(lost for _, lost in read),
+            "not at their answer_start, found elsewhere": sum(item.moved for part in parts for item in part),
             "answerable in some window": self.measured.windows.answerable / len(self.measured.questions),
             "texts too long, in several windows": sum(made.encoded.cut for made in windows),
             "questions too long, cut": sum(made.encoded.parts_cut for made in windows)} \

@@ -90,6 +90,8 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
         _, _, found = _once(task, model, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
                             announce(f"{share:.0%} of the data"))
         curve[share] = next(iter(found.values()))
+    if shares:
+        curve[1.0] = next(iter(figures.values()))[0]
     return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev), best
 
 

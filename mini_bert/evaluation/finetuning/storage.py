@@ -51,6 +51,8 @@ def load_task(directory: str | PathLike[str]) -> Saved:
     from safetensors.numpy import load_file
 
     folder = Path(directory)
+    if not folder.is_dir():
+        raise CheckpointError(f"There is no directory {folder}; make a model of a task with mini-bert finetune.")
     try:
         description = json.loads((folder / DESCRIPTION).read_bytes())
         task, head, outputs, labels = (description[key] for key in ("task", "head", "outputs", "labels"))

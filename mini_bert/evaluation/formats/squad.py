@@ -1,6 +1,7 @@
 """Questions about a text, in SQuAD's JSON or as a plain list of objects with question, context and answer."""
 
 import json
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ class Question(NamedTuple):
     context: str
     answers: tuple[str, ...]
     start: int                # of the first answer in the context, in characters; -1 if it has none
+    moved: bool = False       # the answer does not stand where it is said to begin, but elsewhere
 
 
 def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
@@ -53,6 +55,8 @@ def _article(article: Any, place: str, path: str | PathLike[str]) -> tuple[list[
         for k, qa in enumerate(questions):
             here = f"{where}.qas[{k}]"
             asked = _text(qa, "question", here, path)
+            if not asked.strip():
+                raise DataError(f"{path}: the question of {here} is empty.")
             if qa.get("is_impossible"):
                 impossible += 1
                 continue
@@ -94,15 +98,16 @@ def _plain(item: Any, number: int, path: str | PathLike[str]) -> Question:
     if not isinstance(question, str) or not isinstance(context, str) or not isinstance(texts, list) \
             or not texts or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{path}, item {number}: it needs the fields question, context and answer, all text.")
-    return question_of(str(item.get("id", number)), question, context, [(text, -1) for text in texts])
+    return question_of(str(item.get("id", number)), question, context, [(text, None) for text in texts])
 
 
-def question_of(name: str, question: str, context: str, answers: list[tuple[str, int]]) -> Question:
-    """A question with its answers, each with where it is said to begin; if it does not stand there it is looked for."""
+def question_of(name: str, question: str, context: str, answers: Sequence[tuple[str, int | None]]) -> Question:
+    """A question with its answers, each with where it begins; if it does not stand there it is looked for."""
     texts = tuple(dict.fromkeys(text for text, _ in answers))
-    text, start = answers[0] if answers else ("", -1)
-    if not text or start < 0 or context[start : start + len(text)] != text:
-        start = context.find(text) if text else -1
-        if start < 0 and text:
-            start = context.lower().find(text.lower())
-    return Question(name, question, context, texts, start)
+    text, said = answers[0] if answers else ("", None)
+    if text and said is not None and said >= 0 and context[said : said + len(text)] == text:
+        return Question(name, question, context, texts, said)
+    start = context.find(text) if text else -1
+    if start < 0 and text:
+        start = context.lower().find(text.lower())
+    return Question(name, question, context, texts, start, moved=start >= 0 and said is not None)

@@ -74,10 +74,8 @@ def stability(context: Context) -> Measured:
 def _kept(report: StabilityReport, name: str) -> Interval:
     layer = list(report.baseline)[-1]
     base, cosine = report.baseline[layer].sentences, report.perturbations[name].layers[layer].sentence
-    mean, low, high = (kept(value, base) for value in (cosine.mean, cosine.low, cosine.high))
-    if mean is None or low is None or high is None:
-        return Interval(0.0, 0.0, 0.0, 1)
-    return Interval(mean, low, high, cosine.values)
+    mean, low, high = (None if value is None else kept(value, base) for value in (cosine.mean, cosine.low, cosine.high))
+    return Interval(0.0, None, None, 1) if mean is None else Interval(mean, low, high, cosine.values)
 
 
 def composition(context: Context) -> Measured:

@@ -37,11 +37,19 @@ def test_a_test_set_is_measured_on(data):
     again = run(*command(data, test=data / "train.tsv"))              # remembered, with what it cost at first
     assert again["cost"] == found["cost"]
     shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output
+    assert "train: 20, dev: 20, test: 20" in shown
     assert f"with {found['cost']['peak_mb']:,.0f} MB of memory at the most" in shown
     assert "Measured on the test set" in shown
     assert "of test, also in train: 20" in shown
     assert "served to stop and to measure by" in CliRunner().invoke(app, command(data)).output
     assert run(*command(data, test=data / "dev.tsv"))["notes"]["of test, also in train"] < 20
+
+
+def test_a_rate_of_zero_is_not_the_usual_one(data):
+    """Nothing moves but by the rate, so that more epochs give the same figures."""
+    still = run(*command(data, **{"learning-rate": 0}), "--seeds", "1")
+    assert still["figures"] == run(*command(data, **{"learning-rate": 0, "epochs": 3}))["figures"]
+    assert still["mean"]["accuracy"]["low"] is None
 
 
 def test_the_saved_model_is_always_that_of_the_figures(data, tmp_path):
@@ -74,6 +82,10 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
     assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))
+    assert "is not empty and holds no model of a task" in refused(*command(data, out=data))
+    assert "Cannot write to /proc" in refused(*command(data, out="/proc/model"))
+    assert "epochs is not set by --set: it has an option of its own, --epochs" in refused(
+        *command(data), "--set", "epochs=3")
     assert "There is no file or folder" in refused(*command(data, forgetting=tmp_path / "nowhere.txt"))
     MiniBERT(ModelConfig(**{**CONFIG.to_dict(), "mlm_head": "none"})).save(tmp_path / "headless")
     WordPieceTokenizer.load(data / "model").save(tmp_path / "headless")
@@ -86,7 +98,8 @@ def test_the_curve_and_what_is_forgotten(data, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(["Anna lives in Paris. The film was good."] * 60))
     arguments = [*command(data, forgetting=tmp_path / "text.txt"), "--curve", "--learning-rate", "0.01"]
     found = run(*arguments)
-    assert list(found["curve"]) == ["0.01", "0.03", "0.1", "0.3"]
+    assert list(found["curve"]) == ["0.01", "0.03", "0.1", "0.3", "1.0"]
+    assert found["curve"]["1.0"] == found["figures"]["accuracy"][0]
     assert all(0 <= value <= 1 for value in found["curve"].values())
     before, after = (found["forgetting"][when] for when in ("before", "after"))
     assert before["loss"] != after["loss"]                            # the encoder has moved

@@ -28,9 +28,11 @@ def test_squads_own_form_is_read(tmp_path):
     assert lost == 1              # it says itself that it has no answer
 
 
-@pytest.mark.parametrize("start", [-1, -5, 0, 3, 99])
+@pytest.mark.parametrize("start", [-1, -5, 0, 3, 99, None])
 def test_an_answer_at_the_beginning_of_its_text_is_found(start):
-    assert question_of("q", "Where?", "Paris is big", [("Paris", start)]).start == 0
+    found = question_of("q", "Where?", "Paris is big", [("Paris", start)])
+    assert found.start == 0
+    assert found.moved == (start not in (0, None))            # said to be elsewhere, which is counted
 
 
 def test_a_plain_question_whose_text_begins_with_the_answer_is_kept(tmp_path):
@@ -40,6 +42,7 @@ def test_a_plain_question_whose_text_begins_with_the_answer_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "words"), [
+    ({"question": " "}, r"the question of data\[0\]\.paragraphs\[1\]\.qas\[1\] is empty"),
     ({"question": 3}, r"data\[0\]\.paragraphs\[1\]\.qas\[1\] is not an object with the text 'question'"),
     ({"answers": None}, r"paragraphs\[1\]\.qas\[1\] is not an object with the list 'answers'"),
     ({"answers": [{"text": 5, "answer_start": 0}]}, r"qas\[1\]\.answers\[0\] is not an object with the text 'text'"),

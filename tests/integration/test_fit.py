@@ -65,7 +65,7 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     assert again is not None
     assert again.heldout == fitted.heldout
     assert mini_bert.load(out).config == model.config         # the directory itself names the model
-    with pytest.raises(CheckpointError, match="another budget"):
+    with pytest.raises(CheckpointError, match="another fit: its budget was '4s', not '5s'"):
         fit(one_line, out, budget="5s", changes=SMALL)
     one_line.write_text(text_of(WORDS, 2001))
     with pytest.raises(CheckpointError, match="text has changed"):

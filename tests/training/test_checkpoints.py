@@ -81,7 +81,7 @@ def test_a_run_is_not_begun_where_something_is(finished, model_config, settings,
     (tmp_path / "file").write_text("x")
     with pytest.raises(CheckpointError, match="exists already"):
         start_run(model_config, settings, corpus.directory, tmp_path / "file")
-    with pytest.raises(CheckpointError, match="Cannot write"):
+    with pytest.raises(CheckpointError, match="cannot be a directory"):
         start_run(model_config, settings, corpus.directory, tmp_path / "file" / "run")
 
 

@@ -24,6 +24,11 @@ class Interval(NamedTuple):
     high: float | None
     values: int
 
+    @property
+    def margin(self) -> float | None:
+        """Half of its width."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
     def shown(self, digits: int = 1, scale: float = 100.0) -> str:
         """For a table, in percent unless `scale` is another: 84.2 ± 0.6.
 

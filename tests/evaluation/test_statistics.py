@@ -9,8 +9,9 @@ from mini_bert.evaluation.statistics import over_seeds, share
 def test_the_interval_of_three_runs_is_students():
     found = over_seeds([1.0, 2.0, 3.0])
     assert found.mean == 2.0
-    assert found.high - found.mean == found.mean - found.low == pytest.approx(4.303 / 3**0.5, rel=1e-6)
+    assert found.margin == pytest.approx(4.303 / 3**0.5, rel=1e-6)
     assert over_seeds([0.5]) == (0.5, None, None, 1)          # JSON has null: one run tells nothing of others
+    assert over_seeds([0.5]).margin is None
     assert over_seeds([0.5]).shown() == "50.0"
     assert over_seeds([0.80, 0.82]).shown().startswith("81.0 ± 12.7")
 

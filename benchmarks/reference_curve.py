@@ -1,7 +1,6 @@
 """The reference curve of a shipped model: held-out loss against tokens, and its band over runs with other seeds.
 
     cd docs/results/runs && python ../../../benchmarks/reference_curve.py mini mini-seed-1 mini-seed-2
-    python ../../../benchmarks/reference_curve.py mini-deep --about "Held-out loss of mini-deep on ..."
 
 The first run gives the points, as far as it went. Where all runs went, `mean`, `low` and `high` are of all of them
 (interpolated at the same tokens); beyond that, `mean` is the first run's loss, and there is no band (null).

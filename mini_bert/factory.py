@@ -36,7 +36,7 @@ def _require_there(name: str, directory: Path) -> None:
         there = False
     if not there:
         near = get_close_matches(name[:100], shipped_names(), n=1, cutoff=0.6)
-        meant = f"did you mean {near[0]}?" if near else f"the models that ship are {', '.join(shipped_names())}."
+        meant = f"did you mean {near[0]}?" if near else f"the shipped names are {', '.join(shipped_names())}."
         raise CheckpointError(f"There is no directory {name[:200]}, and no model of that name: {meant}")
 
 

@@ -29,12 +29,16 @@ LIKE_TEXT = 0.25              # nats between two texts' unigram losses that make
 
 def short_reasons(case: Case) -> list[str]:
     """Why nothing can be said about the curve yet; empty if something can."""
-    run = case.run
-    if not len(run.curve):
+    if not len(case.run.curve):
         return ["the log has no loss yet"]
-    if len(run.curve) >= 2 and _past_every_plateau(case):
+    if len(case.run.curve) >= 2 and _past_every_plateau(case):
         return []                                 # as a model that began trained is
-    curve, reasons = run.curve, []
+    return _why_young(case)
+
+
+def _why_young(case: Case) -> list[str]:
+    run, reasons = case.run, []
+    curve = run.curve
     steps, tokens = float(curve.steps[-1]), float(curve.tokens[-1])
     # of the longer curve, so that a run that was judged by its training still is when it has held-out losses
     points = max(len(curve), len(run.training_curve))
@@ -209,7 +213,8 @@ def at_bigram(case: Case) -> Finding | None:
     case.measured["fall_in_second_half"] = fall
     # near: past half of the way, and not a quarter beyond; still: it has moved by less than a tenth of the way
     near = bigram - 0.25 * gap < case.loss < unigram - HALF * gap
-    if not judged(case) or gap < LEAST_GAP or not near or abs(fall) > TENTH * gap:
+    # a model that began trained may begin here, so being past the plateau does not make its curve long enough
+    if _why_young(case) or gap < LEAST_GAP or not near or abs(fall) > TENTH * gap:
         return None
     return Finding("stuck at the bigram plateau", Sure.LIKELY,
                    f"The loss is {case.loss:.2f}, about what the token before alone gives ({bigram:.2f}), and fell "

@@ -13,7 +13,7 @@ from ..inference.inputs import require_vocabulary
 from ..text.corpus import Corpus
 from ..text.prepare import prepare
 from ..text.tokenizer import WordPieceTokenizer
-from .output import JsonOption, Output, QuietOption, SeedOption, table
+from .output import JsonOption, Output, QuietOption, SeedOption, ThreadsOption, table
 from .use import Model
 
 _PAGE = Path("evaluation.html")
@@ -40,7 +40,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                                                                 "Default: 64, or what the model takes.")] = None,
                      max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="No sample greater "
                                                                      "than this.")] = None,
-                     threads: Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")] = 0,
+                     threads: ThreadsOption = 0,
                      fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered; --data "
                                                                          "alone is always computed.")] = False,
                      seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:

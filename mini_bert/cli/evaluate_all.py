@@ -12,12 +12,11 @@ from ..errors import InputError
 from ..evaluation.suite import LEVELS, Evaluation, Listener, chosen_parts, comprehensive_evaluation
 from ..evaluation.suite_context import FULL, QUICK
 from ..evaluation.suite_rows import shown
-from ..factory import load
 from ..report.evaluation_page import evaluation_page
 from ..report.page import write_page
-from ..text.tokenizer import WordPieceTokenizer
 from .output import Output, table
 from .progress import progress_bar
+from .use import opened
 
 
 class Asked(NamedTuple):
@@ -47,7 +46,7 @@ def evaluate_everything(asked: Asked, output: Output) -> None:
     if only is not None and not only:
         raise InputError(f"--only names no part; choose some of {', '.join(chosen_parts(None))}.")
     sizes = (QUICK if asked.quick else FULL).capped(asked.max_samples)
-    network, tokenizer = load(asked.model), WordPieceTokenizer.load(asked.model)
+    network, tokenizer = opened(asked.model)
     with progress_bar(quiet=output.quiet or output.as_json) as bar:
         found = comprehensive_evaluation(network, tokenizer, text=asked.data, tasks=asked.tasks, train=asked.train,
                                          sizes=sizes, only=only, length=asked.length, seed=asked.seed,

@@ -22,20 +22,16 @@ from ..evaluation.finetuning.tasks import TASKS
 from ..evaluation.forgetting import masked_before_and_after
 from ..evaluation.remembered import remembered
 from ..evaluation.statistics import over_seeds
-from ..factory import load
 from ..inference.inputs import require_vocabulary
 from ..text.corpus import Corpus
 from ..text.prepare import prepare
-from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
 from ..training.checkpoints import require_writable
 from ..training.finetune import FinetuneConfig, Progress
 from ..training.workers import workers
-from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
+from .output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
 from .progress import progress_bar
-from .use import Model
-
-Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
+from .use import Model, files_of, lines, opened
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="The data to learn from.")],
@@ -63,9 +59,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      forgetting: Annotated[list[str] | None, typer.Option(
                          "--forgetting", metavar="FILE", help="Text on which to measure masked accuracy before and "
                                                               "after.")] = None,
-                     threads: Threads = 0, fresh: Annotated[bool, typer.Option(
-                         "--fresh", help="Compute again what is remembered.")] = False,
-                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                     threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                     as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Fine-tune a model for a task, and measure it beside its baselines.
 
     Data: classification and pair, GLUE's TSV; ner, CoNLL or CoNLL-U; qa, SQuAD's JSON; or hub:NAME:CONFIG:SPLIT.
@@ -74,9 +69,10 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     """
     if task not in TASKS:
         raise ConfigError(f"There is no task {task!r}; choose one of {', '.join(TASKS)}.")
-    network, tokenizer = load(model), WordPieceTokenizer.load(model)
+    network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
-    _check_first(out, forgetting or [], network)
+    forgotten = files_of("--forgetting", forgetting)
+    _check_first(out, forgotten, network)
     rate = usual_learning_rate(network) if learning_rate is None else learning_rate
     config = _config({"epochs": epochs, "learning_rate": rate, "batch_size": batch_size, "threads": threads},
                      settings or [])
@@ -100,22 +96,20 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     options = {"task": task, "config": config.to_dict(), "seeds": seeds, "seed": seed, "max_samples": max_samples,
                "random_init": random_init, "curve": curve, "forgetting": forgetting, "test": test}
     # what is saved must be the model of the figures, so that a model to be saved is always trained
-    found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *(forgetting or [])],
+    found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
                        with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "model": model, **found, "out": str(out) if out else None},
                   *([] if said else [_counts(found["notes"]), ""]), *_shown(found, out))
 
 
-def _check_first(out: Path | None, forgetting: list[str], model: MiniBERT) -> None:
+def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
     """Refuse before the training what would fail after it."""
     if out is not None:
         require_writable(out)
         if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
             raise ConfigError(f"--out {out} is not empty and holds no model of a task; choose another directory.")
-    if forgetting:
-        find_sources(forgetting)
-        if isinstance(model.parts.head, NoHead):
-            raise ConfigError("--forgetting needs a model with an MLM head: this one cannot fill masks.")
+    if forgetting and isinstance(model.parts.head, NoHead):
+        raise ConfigError("--forgetting needs a model with an MLM head: this one cannot fill masks.")
 
 
 def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: WordPieceTokenizer, texts: list[str],
@@ -191,13 +185,12 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                     texts: Annotated[list[str] | None, typer.Argument(
                         metavar="[TEXT]...", help="Texts, or lines of standard input; for a pair or a question, its "
                                                   "two parts separated by a tab.")] = None,
-                    threads: Threads = 0, seed: SeedOption = 0, as_json: JsonOption = False,
+                    threads: ThreadsOption = 0, seed: SeedOption = 0, as_json: JsonOption = False,
                     quiet: QuietOption = False) -> None:
     """Answer with a fine-tuned model: a label for a text, entities in it, or the answer to a question.
 
     Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
     """
-    from .use import lines
 
     saved = load_task(model)
     given = texts or lines(None)

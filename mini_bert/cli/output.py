@@ -15,6 +15,8 @@ from rich.text import Text
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+ThreadsOption = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 

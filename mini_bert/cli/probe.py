@@ -14,11 +14,9 @@ from ..evaluation.formats.reading import labelled_words
 from ..evaluation.probes import MIX, TASKS, ProbeData, ProbeOptions, probe
 from ..evaluation.remembered import remembered
 from ..evaluation.statistics import Interval
-from ..factory import load
-from ..text.tokenizer import WordPieceTokenizer
-from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
+from .output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
 from .progress import progress_bar
-from .use import Model
+from .use import Model, opened
 
 _FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "depth Spearman",
             "root_accuracy": "root accuracy"}
@@ -42,9 +40,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                            "or last. Ends by default, and the mean for dep.")] = None,
                   max_samples: Annotated[int | None, typer.Option(min=2, help="Sentences of each file, drawn by the "
                                                                   "seed.")] = None,
-                  threads: Annotated[int, typer.Option(min=0, help="0 for all cores.")] = 0,
-                  fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")] = False,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Probe a model's word vectors, layer by layer, for parts of speech, dependencies or named entities.
 
     Beside each figure: majority, word-type memory, the same probe on a model never trained, and a control task.
@@ -56,7 +53,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
                            mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
                            pooling=pooling)
-    network, tokenizer = load(model), WordPieceTokenizer.load(model)
+    network, tokenizer = opened(model)
     with progress_bar(quiet=quiet or as_json) as bar:
         bars: dict[str, Any] = {}
 

@@ -28,8 +28,16 @@ Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts at 
 _BAR = 30                     # characters of a bar for a probability of one
 
 
-def _open(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
+def opened(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
+    """A model and its tokenizer."""
     return load(name), WordPieceTokenizer.load(name)
+
+
+def files_of(option: str, names: list[str] | None) -> list[Path]:
+    """The files behind an option that takes text, on which a remembered result depends."""
+    if names and "-" in names:
+        raise InputError(f"{option} cannot be standard input; name files.")
+    return [Path(source.name) for source in find_sources(names)] if names else []
 
 
 class Line(NamedTuple):
@@ -71,7 +79,7 @@ def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
     Example: mini-bert fill-mask "The capital of France is [MASK]."
     """
     texts = texts or lines(None)
-    network, tokenizer = _open(model)
+    network, tokenizer = opened(model)
     results = [_filled(network, tokenizer, text, top, f"Text {number}: " if len(texts) > 1 else "")
                for number, text in enumerate(texts, 1)]
     shown: list[object] = []
@@ -112,7 +120,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
         raise InputError(f"--out writes NumPy's format: let the name end in .npy, not {out.suffix or 'nothing'}.")
     if out is not None and not out.parent.is_dir():
         raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
-    network, tokenizer = _open(model)
+    network, tokenizer = opened(model)
     texts, too_long = lines(files), list[int]()
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("embedding", total=len(texts))
@@ -146,7 +154,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to l
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
-    network, tokenizer = _open(model)
+    network, tokenizer = opened(model)
     given, too_long = placed_lines(files), list[int]()
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("embedding", total=len(given))
@@ -176,7 +184,7 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
     Example: mini-bert score "The cat sat." "The cat sats."
     """
     texts = texts or lines(None)
-    network, tokenizer = _open(model)
+    network, tokenizer = opened(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)
     rows = table("log-likelihood", "a token", "perplexity", "text", right=("log-likelihood", "a token", "perplexity"))
     for text, result in zip(texts, found, strict=True):

@@ -9,8 +9,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ..core.model import MiniBERT
-from ..errors import InputError
 from ..evaluation.agreement import agreement
 from ..evaluation.cost import with_cost
 from ..evaluation.facts import probe_factual_knowledge
@@ -23,16 +21,12 @@ from ..evaluation.pseudo_likelihood import Progress
 from ..evaluation.remembered import remembered
 from ..evaluation.similarity import CONTEXTS, STATIC, probe_semantic_knowledge
 from ..evaluation.statistics import Interval
-from ..factory import load
 from ..text.corpus import MANIFEST
-from ..text.sources import find_sources
 from ..text.tokenizer import WordPieceTokenizer
-from .output import JsonOption, Output, QuietOption, SeedOption, shown_cost, table
+from .output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
 from .progress import progress_bar
-from .use import Model
+from .use import Model, files_of, opened
 
-Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")]
 Train = Annotated[list[str] | None, typer.Option(
     "--train", metavar="PATH", help="The text of the training, for the baselines to count: a prepared corpus, or text "
                                     "files and folders; may be repeated.")]
@@ -41,10 +35,6 @@ _SCORERS = {"token": "model", "word": "whole words", "model": "model", "unigram"
 
 
 # -------------------------------------------------------------------- what the commands share
-
-def _open(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
-    return load(name), WordPieceTokenizer.load(name)
-
 
 @contextmanager
 def _progress(what: str, quiet: bool) -> Iterator[Progress]:
@@ -55,11 +45,9 @@ def _progress(what: str, quiet: bool) -> Iterator[Progress]:
 
 def _counted_files(train: list[str] | None) -> list[Path]:
     """The files behind --train, which a remembered result depends on."""
-    if train and "-" in train:
-        raise InputError("--train cannot be standard input; name a corpus or files.")
     if train and len(train) == 1 and (Path(train[0]) / MANIFEST).is_file():
         return [Path(train[0]) / MANIFEST, Path(train[0]) / "tokens.bin"]
-    return [Path(source.name) for source in find_sources(train)] if train else []
+    return files_of("--train", train)
 
 
 def _names(paths: list[Path]) -> list[str]:
@@ -95,8 +83,8 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
                   paradigms: Annotated[bool, typer.Option("--paradigms", help="Show every paradigm.")] = False,
                   max_samples: Annotated[int | None, typer.Option(
                       "--max-samples", min=1, help="Pairs of a paradigm at the most, drawn by the seed.")] = None,
-                  threads: Threads = 0, fresh: Fresh = False, seed: SeedOption = 0, as_json: JsonOption = False,
-                  quiet: QuietOption = False) -> None:
+                  threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Test grammar by minimal pairs: how often does the model find the grammatical sentence likelier?
 
     A sentence's score is its pseudo-log-likelihood: each token masked in turn. Ties count one half; intervals are
@@ -108,7 +96,7 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
     output, paths, counted = Output(as_json, quiet), data_files(files), _counted_files(train)
 
     def compute() -> dict[str, Any]:
-        network, tokenizer = _open(model)
+        network, tokenizer = opened(model)
         pairs = [pair for path in paths for pair in read_minimal_pairs(path)]
         counts = _counts(train, tokenizer, output)
         with _progress("masking", quiet) as progress:
@@ -150,8 +138,8 @@ def agreement_command(file: Annotated[str, typer.Argument(
                       model: Model = "mini", train: Train = None,
                       max_samples: Annotated[int | None, typer.Option(
                           "--max-samples", min=1, help="Sentences at the most, drawn by the seed.")] = None,
-                      threads: Threads = 0, fresh: Fresh = False, seed: SeedOption = 0, as_json: JsonOption = False,
-                      quiet: QuietOption = False) -> None:
+                      threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                      as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Test whether a masked verb agrees with its subject, by the number of nouns of the other number between them.
 
     Beside the model: the form that is more frequent (in the text of --train, or else in the sentences themselves
@@ -163,7 +151,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
     output, paths, counted = Output(as_json, quiet), list(agreement_files(file)), _counted_files(train)
 
     def compute() -> dict[str, Any]:
-        network, tokenizer = _open(model)
+        network, tokenizer = opened(model)
         items = read_agreement(file)
         counts = _counts(train, tokenizer, output)
         with _progress("masking", quiet) as progress:
@@ -194,8 +182,8 @@ def facts_command(files: Annotated[list[str], typer.Argument(
                   model: Model = "mini",
                   max_samples: Annotated[int | None, typer.Option(
                       "--max-samples", min=1, help="Facts of a relation at the most, drawn by the seed.")] = None,
-                  threads: Threads = 0, fresh: Fresh = False, seed: SeedOption = 0, as_json: JsonOption = False,
-                  quiet: QuietOption = False) -> None:
+                  threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Ask for facts by prompts such as The capital of Denmark is [MASK], and by their negations.
 
     P@1 and P@10: the answer is among the first one and ten of the vocabulary. Beside the model: always naming the most
@@ -207,7 +195,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
     output, paths = Output(as_json, quiet), data_files(files)
 
     def compute() -> dict[str, Any]:
-        network, tokenizer = _open(model)
+        network, tokenizer = opened(model)
         with _progress("asking", quiet) as progress:
             return probe_factual_knowledge(network, tokenizer, paths, max_samples=max_samples, seed=seed,
                                            threads=threads, progress=progress).to_dict()
@@ -248,8 +236,8 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                            "--contexts", min=1, help="Sentences of the text for a word at the most.")] = CONTEXTS,
                        max_samples: Annotated[int | None, typer.Option(
                            "--max-samples", min=1, help="Pairs or questions of a file at the most.")] = None,
-                       threads: Threads = 0, fresh: Fresh = False, seed: SeedOption = 0, as_json: JsonOption = False,
-                       quiet: QuietOption = False) -> None:
+                       threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                       as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Compare the similarity of words with people's judgement (Spearman), and solve analogies (3CosAdd).
 
     For static vectors and for those of each layer. Beside them the same with the untrained model of that shape, and for
@@ -258,13 +246,10 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
     Example: mini-bert similarity --model mini EN-SIMLEX-999.txt questions-words.txt --text wiki.txt
     """
     require_files(files, "words are read from lines of pairs or analogies")
-    if text and "-" in text:
-        raise InputError("--text cannot be standard input; name files.")
-    output, paths = Output(as_json, quiet), [Path(file) for file in files]
-    read = [Path(source.name) for source in find_sources(text)] if text else []
+    output, paths, read = Output(as_json, quiet), [Path(file) for file in files], files_of("--text", text)
 
     def compute() -> dict[str, Any]:
-        network, tokenizer = _open(model)
+        network, tokenizer = opened(model)
         with _progress("encoding", quiet) as progress:
             return probe_semantic_knowledge(network, tokenizer, paths, text=text or None, layers=layers or None,
                                             contexts=contexts, max_samples=max_samples, seed=seed, threads=threads,

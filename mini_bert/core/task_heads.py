@@ -24,6 +24,8 @@ from .params import Gradients, Parameters, ParamSpec
 class TaskHead(ABC):
     """A linear map with dropout in front. `outputs` is its width: labels, or two for a span."""
 
+    labelled = True           # are its outputs labels?
+
     def __init__(self, config: ModelConfig, outputs: int, dropout: float = 0.0):
         self.linear = Linear("task_W", "task_b", config.hidden_size, outputs, config.init_std)
         self.outputs, self.rate = outputs, dropout
@@ -43,6 +45,10 @@ class TaskHead(ABC):
     @abstractmethod
     def backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
         """dscores (N, C) -> dhidden (M, H)."""
+
+    @abstractmethod
+    def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
+        """The scores (N, C), sequence by sequence."""
 
 
 class SequenceHead(TaskHead):
@@ -66,6 +72,9 @@ class SequenceHead(TaskHead):
         dpooled = dropout_backward(self.linear.backward(dscores, linear, grads), drop)
         dpooled = dpooled / counts[:, None].astype(dpooled.dtype)                # pooled = sum / count
         return np.repeat(dpooled, counts, axis=0)                                # each row of a sum gets all of it
+
+    def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
+        return list(scores[:, None])                                             # (1, C) each
 
 
 class FirstTokenHead(SequenceHead):
@@ -93,9 +102,14 @@ class TokenHead(TaskHead):
         drop, linear = cache
         return dropout_backward(self.linear.backward(dscores, linear, grads), drop)
 
+    def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
+        return np.split(scores, np.cumsum(reads.sum(axis=1))[:-1])               # (tokens read, C) each
+
 
 class SpanHead(TokenHead):
     """Where an answer starts and where it ends: two distributions over the chosen tokens of each sequence."""
+
+    labelled = False
 
     def __init__(self, config: ModelConfig, outputs: int = 2, dropout: float = 0.0):
         super().__init__(config, 2, dropout)
@@ -111,6 +125,9 @@ class SpanHead(TokenHead):
         reads, inner = cache
         drows = np.ascontiguousarray(dscores.reshape(2, *reads.shape)[:, reads].T)
         return super().backward(drows, inner, grads)
+
+    def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
+        return list(scores.reshape(2, *reads.shape).swapaxes(0, 1))              # (2, T) each
 
 
 TASK_HEADS: dict[str, type[TaskHead]] = {

@@ -64,6 +64,10 @@ class TaskModel(MiniBERT):
                                 dropout_key=("scores",) if self.training else None, recompute=True)
         return self.task.forward(self.params, hidden, reads, None)[0]
 
+    def scores_by_sequence(self, batch: TaskBatch) -> list[Array]:
+        """The same, sequence by sequence: (answers, C), or (2, T) for spans."""
+        return self.task.by_sequence(self.scores(batch), self._reads(batch))
+
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
                       recompute: bool = False) -> tuple[float, int]:
         """The summed loss over the batch's answers and their number; adds the gradients of the sum to `grads`."""

@@ -19,15 +19,15 @@ from ..files import write_files
 from ..pretrained import located
 
 _PACKAGE = Path(__file__).parents[1]
-_OF_A_MODEL = ("config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "tokenizer_config.json")
+_OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights or their parts, and what describes them
 
 
 def remembered(what: str, options: Mapping[str, Any], files: Iterable[str | Path],
                compute: Callable[[], dict[str, Any]], *, fresh: bool = False) -> dict[str, Any]:
     """The result of `compute`, or what it gave before for the same options, files and code; `fresh` computes anyway.
 
-    Results must be what JSON can hold. Of a directory, such as a model's, its model and tokenizer files count; of what
-    is no file, such as hub:NAME, the name.
+    Results must be what JSON can hold. Of a directory, such as a model's, the files count that a model may be made of,
+    those one level below too; of what is no file, such as hub:NAME, the name.
     """
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
@@ -56,7 +56,9 @@ def _folder() -> Path:
 
 def _digest(path: Path) -> str:
     if path.is_dir():
-        parts = [f"{name}:{_digest(path / name)}" for name in _OF_A_MODEL if (path / name).is_file()]
+        files = sorted(file for pattern in ("*", "*/*") for file in path.glob(pattern)
+                       if file.suffix in _OF_A_MODEL and file.is_file())
+        parts = [f"{file.relative_to(path).as_posix()}:{_digest(file)}" for file in files]
         return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
     digest = blake2b(digest_size=16)
     if not path.is_file():

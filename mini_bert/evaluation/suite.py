@@ -24,7 +24,8 @@ from ..training.process_memory import peak_resident_bytes
 from .formats.agreement import agreement_files, read_agreement
 from .formats.lama import read_facts
 from .formats.minimal_pairs import read_minimal_pairs
-from .formats.reading import asked_questions, labelled_texts
+from .formats.reading import asked_questions
+from .formats.tables import Labelled, read_table
 from .formats.words import read_words
 from .remembered import remembered
 from .suite_context import FULL, Context, Sizes
@@ -152,9 +153,9 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
             if reason is None:
                 files = text_files + ([] if part.needs is None else _files(folder, part.needs))
                 files += _files(folder, "entities") if name == "forgetting" and folder.entities else []
+                named = [f"{file.parent.name}/{file.name}" for file in files]     # a result tells these names
                 try:
-                    found = remembered(f"evaluate-{name}", {**options, "files": [file.name for file in files]}, files,
-                                       compute, fresh=fresh)
+                    found = remembered(f"evaluate-{name}", {**options, "files": named}, files, compute, fresh=fresh)
                 except (DataError, InputError, NumericalError) as error:
                     reason = str(error)
                 else:
@@ -199,9 +200,12 @@ def _files(folder: TaskFolder, needs: str) -> list[Path]:
 
 
 def _check(context: Context, needed: set[str | None]) -> None:
-    """Read every file that will be used, so that a malformed one is told at once and not hours later."""
+    """Read every file that will be used, so that a malformed one is told at once and not hours later.
+
+    One that is well formed and does not suit, as labels on a scale do not, is left to the part that meets it.
+    """
     readers: dict[str, Callable[[Path], Any]] = {
-        "treebank": context.sentences, "entities": context.sentences, "texts": labelled_texts,
+        "treebank": context.sentences, "entities": context.sentences, "texts": _any_texts,
         "questions": asked_questions, "pairs": read_minimal_pairs, "facts": read_facts, "words": read_words}
     for needs in sorted(filter(None, needed)):
         files = _files(context.tasks, needs)
@@ -212,3 +216,7 @@ def _check(context: Context, needed: set[str | None]) -> None:
             return {"read": [len(readers[needs](path)) for path in files]}
 
         remembered("evaluate-data", {"kind": needs, "files": [str(file) for file in files]}, files, read)
+
+
+def _any_texts(path: Path) -> list[Labelled]:
+    return read_table(path, labelled=False)

@@ -40,6 +40,7 @@ class Sizes:
     sentences: int | None = None          # of each set of a probe
     probe_seeds: int = 3
     probe_epochs: int = 20
+    mlp: bool = True                      # probes with a hidden layer too
     rank_curve: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
     examples: int | None = None           # of fine-tuning for texts, and a half of it sentences for entities
     questions: int | None = None
@@ -67,7 +68,7 @@ class Sizes:
 
 
 FULL = Sizes()
-QUICK = Sizes(sequences=1024, sample_sequences=64, texts=60, sentences=800, probe_seeds=1, probe_epochs=6,
+QUICK = Sizes(sequences=1024, sample_sequences=64, texts=60, sentences=800, probe_seeds=1, probe_epochs=6, mlp=False,
               rank_curve=(), examples=2000, questions=80, epochs=1, runs=1, shares=(), pairs=20, verbs=2000, facts=50,
               words=1000, contexts=0)
 

@@ -99,8 +99,8 @@ def _probe(details: Details) -> list[str]:
         lines.append(_over_layers("control task", [row["control"] for row in chosen]))
     memory = {"memory": details["verdict"]["memory"], "majority": details["baselines"]["majority"][figure]}
     columns = ["layer", "accuracy", *(["F1"] if figure == "f1" else []), RANDOM, "control task", "selectivity"]
-    content = [[row["layer"], *(_percent(row[name]) for name in ("accuracy", *(["f1"] if figure == "f1" else []),
-                                                                 random, "control", "selectivity"))]
+    figures = ("accuracy", *(["f1"] if figure == "f1" else []), random, "control", "selectivity")
+    content = [[f"{row['probe']}, {row['layer']}", *(_percent(row[name]) for name in figures)]
                for row in details["rows"]]
     return [line_chart(lines, x_label="layer, 0 for the embeddings", y_label=figure, levels=memory,
                        legend_above=True),
@@ -141,9 +141,8 @@ def _tuning(details: Details) -> list[str]:
         parts.append(rows([name, *(figure.replace("_", " ") for figure in names)], content,
                           numbers=range(1, len(names) + 1)))
         if of["curve"]:
-            shares = [*map(float, of["curve"]), 1.0]
-            values = [*of["curve"].values(), sum(of["figures"][names[0]]) / len(of["figures"][names[0]])]
-            parts.append(line_chart([Line(name, [100 * share for share in shares], values)],
+            shares = [100 * float(share) for share in of["curve"]]
+            parts.append(line_chart([Line(name, shares, list(of["curve"].values()))],
                                     x_label="percent of the training data", y_label=names[0].replace("_", " ")))
     return parts
 

@@ -100,8 +100,8 @@ def test_a_result_is_remembered_and_fresh_computes_it_again(folder, monkeypatch,
     first = run(folder, name, folder / file)
     calls = []
     module = sys.modules["mini_bert.cli.zero_shot"]
-    opened = module._open
-    monkeypatch.setattr(module, "_open", lambda model: calls.append(model) or opened(model))
+    opened = module.opened
+    monkeypatch.setattr(module, "opened", lambda model: calls.append(model) or opened(model))
     assert run(folder, name, folder / file, "--threads", 1) == first
     assert calls == []
     assert run(folder, name, folder / file, "--fresh") | {"cost": first["cost"]} == first         # all but its time

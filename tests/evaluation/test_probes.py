@@ -15,6 +15,8 @@ from mini_bert.evaluation.probes import (
     MIX,
     ProbeData,
     ProbeOptions,
+    ProbeReport,
+    ProbeRow,
     analyze_linguistic_probes,
     control_labels,
     probe,
@@ -22,6 +24,7 @@ from mini_bert.evaluation.probes import (
     probe_syntactic_knowledge,
     word_memory,
 )
+from mini_bert.evaluation.statistics import over_seeds
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = [f"w{i}" for i in range(12)]
@@ -84,10 +87,24 @@ def test_a_report_has_every_layer_and_every_baseline(model):
     assert data["verdict"]["layer"] != MIX
     assert len(report.rows[-1].mix) == 3
     for row in report.rows:
+        assert row.accuracy.mean > 0.9                    # and a linear map can know it
         assert row.accuracy.values == row.control.values == row.random.values == 2
         assert row.selectivity.mean == pytest.approx(row.accuracy.mean - row.control.mean)
     again = probe_labels(model, TOKENIZER, "pos", sentences(80, 0), sentences(20, 1), options=QUICK)
     assert again.to_dict() == data
+
+
+def test_the_layer_is_chosen_by_the_development_set():
+    def row(layer, dev, test, random_dev, random):
+        of = [over_seeds([value] * 2) for value in (dev, test, 0.1, test - 0.1, random_dev, random)]
+        return ProbeRow(layer, "linear", *of)
+
+    rows = [row("hidden_0", 0.9, 0.8, 0.3, 0.6), row("hidden_1", 0.8, 0.95, 0.4, 0.5), row(MIX, 0.99, 0.99, 0.9, 0.9)]
+    baselines = {"majority": {"accuracy": 0.2}, "word-type memory": {"accuracy": 0.7}}
+    verdict = ProbeReport("pos", "accuracy", 2, {}, baselines, rows, [], 2).verdict()
+    assert (verdict["layer"], verdict["random_layer"], verdict["mix"]) == ("hidden_0", "hidden_1", 0.99)
+    assert (verdict["score"], verdict["random"]) == (0.8, 0.5)
+    assert (verdict["above_memory"], verdict["above_random"]) == pytest.approx((0.1, 0.3))
 
 
 def test_layers_that_do_not_fit_together_are_probed_in_turn_on_the_same_sentences(model, monkeypatch):
@@ -132,14 +149,16 @@ def test_named_entities_have_f1_and_relations_no_subtypes(model):
 
 
 def test_syntactic_knowledge_is_three_tasks(model):
-    found = probe_syntactic_knowledge(model, TOKENIZER, sentences(40, 0), sentences(20, 1), options=QUICK)
+    found = probe_syntactic_knowledge(model, TOKENIZER, sentences(40, 0), sentences(20, 1), sentences(20, 2), QUICK)
     assert set(found) == {"pos", "deplabel", "dep"}
     trees = found["dep"]
     assert [row["layer"] for row in trees["rows"]] == ["embeddings", "hidden_0", "final_hidden"]
     assert [point["rank"] for point in trees["rank_curve"]] == [1, 4, 16]     # 99 is more than there are dimensions
     assert set(trees["baselines"]["linear chain"]) == {"uuas", "distance_spearman", "depth_spearman", "root_accuracy"}
     verdict = trees["verdict"]
-    assert verdict["layer"] != "embeddings"               # a baseline: it cannot be the best layer
+    layers = trees["rows"][1:]                            # the embeddings are a baseline and cannot be the best
+    assert verdict["layer"] == max(layers, key=lambda row: row["dev"])["layer"]
+    assert all(row["dev"] != row["model"]["uuas"]["mean"] for row in layers)          # of other sentences
     assert verdict["above_embeddings"] == pytest.approx(verdict["score"] - verdict["embeddings"])
     assert verdict["above_chain"] == pytest.approx(verdict["score"] - trees["baselines"]["linear chain"]["uuas"])
 

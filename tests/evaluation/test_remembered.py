@@ -27,6 +27,18 @@ def test_a_result_is_remembered_until_something_changes(tmp_path):
     assert result(seed=0) == {"n": 9}
 
 
+@pytest.mark.parametrize("file", ["model-00002-of-00002.safetensors", "0_Transformer/model.safetensors", "vocab.txt"])
+def test_any_file_of_a_model_makes_it_another(tmp_path, file):
+    model = tmp_path / "model"
+    (model / "0_Transformer").mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    (model / file).write_text("one")
+    assert remembered("test", {}, [model], lambda: {"n": 1}) == {"n": 1}
+    assert remembered("test", {}, [model], lambda: {"n": 2}) == {"n": 1}
+    (model / file).write_text("two")
+    assert remembered("test", {}, [model], lambda: {"n": 3}) == {"n": 3}
+
+
 def test_a_damaged_or_missing_cache_does_no_harm(tmp_path, monkeypatch):
     assert remembered("test", {}, [], lambda: {"n": 1}) == {"n": 1}
     for file in (tmp_path / "cache").iterdir():

@@ -1,6 +1,7 @@
 """The whole evaluation on a small model and hand-written tasks: what it measures, remembers, and refuses."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from mini_bert.errors import CorpusError, DataError, InputError, NumericalError
 from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import Interval, of_groups
 from mini_bert.evaluation.suite import PARTS, Listener, comprehensive_evaluation
-from mini_bert.evaluation.suite_context import FULL, QUICK, Sizes
+from mini_bert.evaluation.suite_context import FULL, QUICK, Context, Sizes
+from mini_bert.evaluation.suite_parts import predictions
 from mini_bert.evaluation.suite_rows import NUMBER, Row, shown
+from mini_bert.evaluation.task_folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
 
@@ -158,9 +161,12 @@ def test_the_page_shows_what_answers_could_be_copied_and_chosen_from(found):
 
 def test_a_learning_curve_has_no_line_of_another_amount_of_data():
     part = {"figures": {"accuracy": [0.8]}, "from_random": {}, "baselines": {"bag of words": 0.77},
-            "curve": {"0.1": 0.6}}
+            "curve": {"0.1": 0.6, "1.0": 0.8}}
     (chart,) = [piece for piece in SECTIONS["classification"]({"sst2": part}) if "<svg" in piece]
     assert "bag of words" not in chart
+    line = re.search(r'<polyline[^>]*points="([^"]*)"', chart)
+    assert line is not None
+    assert len(line[1].split()) == 2                                  # a point for each share
 
 
 def test_a_malformed_file_stops_before_anything_is_computed(place, model, tmp_path):
@@ -236,6 +242,12 @@ def test_a_cap_lowers_samples_and_leaves_runs_alone():
     assert Sizes(pairs=5).capped(10).pairs == 5
     with pytest.raises(InputError, match="at least 2, not 1"):
         FULL.capped(1)
+
+
+@pytest.mark.parametrize(("most", "sequences"), [(2, 2), (40, 32)])
+def test_no_more_sequences_are_measured_than_was_asked_for(place, model, most, sequences):
+    with Context(*model, [str(place / "text.txt")], TaskFolder(), FULL.capped(most), length=8) as context:
+        assert sum(len(batch.input_ids) for batch in predictions.sample(context)) <= sequences
 
 
 def test_values_of_one_group_count_as_one_where_they_are_all_alike():

@@ -42,6 +42,17 @@ def test_texts_say_that_one_set_serves_twice_and_what_is_in_both(context):
     assert any(note.startswith("sst2: of dev, also in train: ") for note in measured.notes)
 
 
+def test_a_folder_that_does_not_suit_is_a_note_and_costs_no_other(context, tmp_path):
+    for name in ("aa", "zz"):
+        (tmp_path / "tasks" / name).mkdir()
+        for split in ("train", "dev"):
+            (tmp_path / "tasks" / name / f"{split}.tsv").write_text("sentence\tscore\na\t3.8\nb\t1.2\n")
+    measured = tuning.texts(context())
+    assert list(measured.details) == ["sst2"]
+    assert sum("zz was not measured: " in note or "aa was not measured: " in note for note in measured.notes) == 2
+    assert any("a number on a scale" in note for note in measured.notes)
+
+
 def test_questions_that_begin_their_text_are_kept(context, tmp_path):
     for name in ("big", "small"):
         path = tmp_path / f"tasks/squad/{name}.json"

@@ -38,14 +38,15 @@ class Entities(Task[HeldWords]):
     def __init__(self, train: Words, dev: Words, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0, test: Words | None = None):
         places = [train, dev] if test is None else [train, dev, test]
-        (words, answers), *asked = [_split(sampled(_read(place), max_samples, seed, "samples")) for place in places]
-        self._train = words, answers
-        given = {label for labels in answers for label in labels}
+        read_all = [_read(place) for place in places]
+        given = {label for labels in _split(read_all[0])[1] for label in labels}      # of all: a sample may lack some
         if len(given) < 2:
             raise DataError(f"{name_of(train)} has one label alone, {next(iter(given))!r}; there is nothing to tell "
                             "apart.")
         self.labels = sorted(given, key=lambda label: (label != "O", label))
         self.outputs = len(self.labels)
+        (words, answers), *asked = [_split(sampled(sentences, max_samples, seed, "samples")) for sentences in read_all]
+        self._train = words, answers
         numbers = {label: i for i, label in enumerate(self.labels)}
         longest = config.max_seq_length
         self.train = encode_words(words, [[numbers[label] for label in labels] for labels in answers], tokenizer,

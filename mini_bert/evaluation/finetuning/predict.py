@@ -24,14 +24,8 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
     numbers = list(by_length(encoded.rows, _BATCH))
 
     def one(some: npt.NDArray[np.int64]) -> list[Array]:
-        batch = encoded.collate(some)
         with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is refused, with its reason
-            scores = model.scores(batch)
-        if model.head_name == "span":
-            both = scores.reshape(2, len(some), -1)
-            return [both[:, i] for i in range(len(some))]
-        counts = [1] * len(some) if batch.places is None else batch.places.sum(axis=1).tolist()
-        return np.split(scores, np.cumsum(counts)[:-1])
+            return model.scores_by_sequence(encoded.collate(some))
 
     found: list[Array] = [np.empty(0)] * len(encoded.rows)
     for some, scores in zip(numbers, team.map(one, numbers), strict=True):

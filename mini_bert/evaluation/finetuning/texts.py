@@ -41,12 +41,13 @@ class Classification(Task[HeldTexts]):
     def __init__(self, train: Texts, dev: Texts, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0, test: Texts | None = None):
         places = [train, dev] if test is None else [train, dev, test]
-        given, *asked = [sampled(_read(place), max_samples, seed, "samples") for place in places]
-        self._train = given
-        self.labels = sorted({record.label for record in given})
+        read_all = [_read(place) for place in places]
+        self.labels = sorted({record.label for record in read_all[0]})        # of all, so that a sample may lack some
         if len(self.labels) < 2:
             raise DataError(f"{name_of(train)} has one label alone, {self.labels[0]!r}; there is nothing to tell "
                             "apart.")
+        given, *asked = [sampled(records, max_samples, seed, "samples") for records in read_all]
+        self._train = given
         self.outputs, self.pairs = len(self.labels), given[0].pair is not None
         for place, records in zip(places, [given, *asked], strict=True):
             if any((record.pair is not None) != self.pairs for record in records):

@@ -102,12 +102,23 @@ def _plain(item: Any, number: int, path: str | PathLike[str]) -> Question:
 
 
 def question_of(name: str, question: str, context: str, answers: Sequence[tuple[str, int | None]]) -> Question:
-    """A question with its answers, each with where it begins; if it does not stand there it is looked for."""
-    texts = tuple(dict.fromkeys(text for text, _ in answers))
-    text, said = answers[0] if answers else ("", None)
-    if text and said is not None and said >= 0 and context[said : said + len(text)] == text:
-        return Question(name, question, context, texts, said)
-    start = context.find(text) if text else -1
-    if start < 0 and text:
-        start = context.lower().find(text.lower())
-    return Question(name, question, context, texts, start, moved=start >= 0 and said is not None)
+    """A question with its answers, each with where it begins; if it does not stand there it is looked for.
+
+    An answer that stands in the context comes first, so that training has something to show.
+    """
+    for text, said in answers:
+        start = _found(text, said, context)
+        if start >= 0:
+            texts = tuple(dict.fromkeys([text, *(other for other, _ in answers)]))
+            return Question(name, question, context, texts, start, moved=said is not None and start != said)
+    return Question(name, question, context, tuple(dict.fromkeys(text for text, _ in answers)), -1)
+
+
+def _found(text: str, said: int | None, context: str) -> int:
+    """Where an answer stands, at best where it is said to; -1 if nowhere."""
+    if not text:
+        return -1
+    if said is not None and said >= 0 and context[said : said + len(text)] == text:
+        return said
+    start = context.find(text)
+    return start if start >= 0 else context.lower().find(text.lower())

@@ -1,9 +1,10 @@
-"""Texts with labels in GLUE's form: tab-separated, the columns named in the first line.
+"""Texts with labels in GLUE's form: tab-separated, the columns named in the first line; CoLA's are known without names.
 
 Blank lines are passed over. Labels are classes: numbers on a scale, such as those of STS-B, are refused.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from math import isfinite
 from os import PathLike
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from .lines import numbered_lines, wrong
 # the columns of the text, or of a pair of texts, in the sets that people use
 TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
          ("#1 string", "#2 string"), ("sentence",), ("text",))
+_COLA = ("source", "label", "judgement", "sentence")
 LABELS = ("label", "gold_label", "is_duplicate", "quality", "score")
 
 
@@ -28,8 +30,10 @@ class Labelled(NamedTuple):
 def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labelled]:
     """All lines of a file; without `labelled` the column of labels may be absent, and labels are then empty."""
     lines = numbered_lines(path)
-    _, first = next(lines, (0, ""))
+    number, first = next(lines, (0, ""))
     columns = [column.strip().lower() for column in first.split("\t")]
+    if _is_cola(columns):                 # the one set of GLUE whose columns have no names
+        columns, lines = list(_COLA), chain([(number, first)], lines)
     texts = next((names for names in TEXTS if all(name in columns for name in names)), None)
     if texts is None:
         raise wrong(path, 1, f"it must name the columns, tab-separated, such as 'sentence' and 'label'; it is "
@@ -59,6 +63,10 @@ def read_table(path: str | PathLike[str], *, labelled: bool = True) -> list[Labe
     if labelled:
         require_classes(records, str(path))
     return records
+
+
+def _is_cola(fields: Sequence[str]) -> bool:
+    return len(fields) == len(_COLA) and fields[1] in ("0", "1") and fields[2] in ("", "*")
 
 
 def require_classes(records: Sequence[Labelled], source: str) -> None:

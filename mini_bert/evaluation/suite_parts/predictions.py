@@ -37,9 +37,10 @@ def masked(context: Context) -> Measured:
 
 def sample(context: Context) -> list[MLMBatch]:
     """Batches of the text with 15 % of the tokens masked, by the seed alone."""
-    batches = Batches(context.corpus, SPLIT, max_seq_length=context.length, batch_size=_BATCH, seed=context.seed)
     wanted = context.sizes.sequences
-    steps = len(batches) if wanted is None else min(len(batches), -(-wanted // _BATCH))
+    size = _BATCH if wanted is None else min(_BATCH, wanted)
+    batches = Batches(context.corpus, SPLIT, max_seq_length=context.length, batch_size=size, seed=context.seed)
+    steps = len(batches) if wanted is None else min(len(batches), wanted // size)
     made = [part for step in range(steps) for part in micro_batches(batches[step], _MICRO)]
     return [part for part in made if part.mask_positions.any()]
 

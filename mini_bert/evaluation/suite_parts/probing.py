@@ -7,11 +7,13 @@ from ...errors import DataError
 from ..classifier import Recipe
 from ..formats.conllu import Sentence
 from ..probes import ProbeOptions, probe_labels
+from ..statistics import Interval
 from ..structural_probe import StructuralRecipe, probe_dependencies
 from ..suite_context import Context
 from ..suite_rows import Figure, Measured, Row, how_sure, sure
 from ..task_folder import Splits
 from ..trees import PUNCTUATION
+from ..words import EMBEDDINGS
 
 
 def parts_of_speech(context: Context) -> Measured:
@@ -39,20 +41,21 @@ def _labels(context: Context, task: str, files: Splits | None) -> Measured:
     sizes = context.sizes
     found = probe_labels(
         context.model, context.tokenizer, task, **sets, progress=context.report,
-        options=ProbeOptions(seeds=sizes.probe_seeds, seed=context.seed, max_samples=sizes.sentences,
+        options=ProbeOptions(mlp=sizes.mlp, seeds=sizes.probe_seeds, seed=context.seed, max_samples=sizes.sentences,
                              threads=context.threads, recipe=Recipe(max_epochs=sizes.probe_epochs))).to_dict()
     verdict = found["verdict"]
-    best = next(row for row in found["rows"] if row["probe"] == "linear" and row["layer"] == verdict["layer"])
+    linear = {row["layer"]: row for row in found["rows"] if row["probe"] == "linear"}
+    best, untrained = linear[verdict["layer"]], linear[verdict["random_layer"]]
     figure, words = verdict["figure"], found["sets"]["test"]["words"]
     baselines: dict[str, Figure] = {"majority": found["baselines"]["majority"][figure],
                                     "word-type memory": verdict["memory"]}
     if figure == "accuracy":
-        baselines["control task"] = best["control"]["mean"]
-        value = sure(best["accuracy"], words)
+        baselines["control task"] = sure(best["control"], words)
+        name, value, random = "accuracy", sure(best["accuracy"], words), sure(untrained["random"], words)
     else:
-        value = sure(best["f1"], _share_of_entities(sets["test"], words))
-    name = "accuracy" if figure == "accuracy" else "F1 of entities"
-    rows = [Row(f"{name}, {verdict['layer']}", value, baselines, verdict["random"], sample=_size(found, files))]
+        count = _share_of_entities(sets["test"], words)
+        name, value, random = "F1 of entities", sure(best["f1"], count), sure(untrained["random_f1"], count)
+    rows = [Row(f"{name}, {verdict['layer']}", value, baselines, random, sample=_size(found, files))]
     return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
 
 
@@ -65,16 +68,19 @@ def trees(context: Context) -> Measured:
         seed=context.seed, max_samples=sizes.sentences, threads=context.threads,
         recipe=StructuralRecipe(max_epochs=sizes.probe_epochs), progress=context.report).to_dict()
     verdict = found["verdict"]
-    best = next(row for row in found["rows"] if row["layer"] == verdict["layer"])
-    baselines: dict[str, Figure] = {"linear chain": verdict["chain"]}
-    if verdict["embeddings"] is not None:
-        baselines["embeddings"] = verdict["embeddings"]
+    by_layer = {row["layer"]: row for row in found["rows"]}
     tags = [tag for sentence in sets["test"] for tag in sentence.upos or ()]
     test = found["sets"]["test"]
-    edges = round(test["words"] * (1 - tags.count(PUNCTUATION) / max(len(tags), 1))) - test["sentences"]
-    rows = [Row(f"edges right (UUAS), {verdict['layer']}",
-                sure(best["model"]["uuas"], max(edges, 1)), baselines, verdict["random"],
-                sample=_size(found, files))]
+    edges = max(1, round(test["words"] * (1 - tags.count(PUNCTUATION) / max(len(tags), 1))) - test["sentences"])
+
+    def uuas(layer: str, whose: str = "model") -> Interval:
+        return sure(by_layer[layer][whose]["uuas"], edges)
+
+    baselines: dict[str, Figure] = {"linear chain": verdict["chain"]}
+    if EMBEDDINGS in by_layer:
+        baselines["embeddings"] = uuas(EMBEDDINGS)
+    rows = [Row(f"edges right (UUAS), {verdict['layer']}", uuas(verdict["layer"]), baselines,
+                uuas(verdict["random_layer"], "random"), sample=_size(found, files))]
     return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
 
 

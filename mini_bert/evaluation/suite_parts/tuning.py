@@ -27,14 +27,15 @@ _FEW = 2048                   # sequences on which masked accuracy is measured a
 
 
 def texts(context: Context) -> Measured:
-    """Every folder of texts with labels."""
+    """Every folder of texts with labels; one that does not suit is left out, with the reason in a note."""
     rows, details, notes = [], {}, []
-    for pair in context.tasks.texts:
-        task = _texts(context, pair)
-        found = _run(context, task, pair.name)[0]
-        rows.append(_row(found, pair.name, found.measured))
-        details[pair.name] = found.to_dict()
-        notes += [f"{pair.name}: {note}" for note in _notes(found)]
+    tasks, unsuited = _suited(context)
+    for name, task in tasks.items():
+        found = _run(context, task, name)[0]
+        rows.append(_row(found, name, found.measured))
+        details[name] = found.to_dict()
+        notes += [f"{name}: {note}" for note in _notes(found)]
+    notes += [f"{name} was not measured: {reason}" for name, reason in unsuited.items()]
     return Measured(rows, details, [*notes, how_sure(context.sizes.runs, _MEASURED)])
 
 
@@ -55,6 +56,19 @@ def questions(context: Context) -> Measured:
     found = _run(context, task, name)[0]
     return Measured([_row(found, name, found.measured)], {name: found.to_dict()},
                     [*notes, *_notes(found), how_sure(context.sizes.runs, _MEASURED)])
+
+
+def _suited(context: Context) -> tuple[dict[str, Classification], dict[str, str]]:
+    """The tasks of the folders of texts, made before any is run; and why some folders have none."""
+    tasks, reasons = {}, {}
+    for pair in context.tasks.texts:
+        try:
+            tasks[pair.name] = _texts(context, pair)
+        except DataError as error:
+            reasons[pair.name] = str(error)
+    if not tasks:
+        raise DataError(" ".join(reasons.values()))
+    return tasks, reasons
 
 
 def _texts(context: Context, pair: TextPair) -> Classification:
@@ -134,13 +148,12 @@ def _notes(found: TaskResult) -> list[str]:
 
 def forgetting(context: Context) -> Measured:
     """Masked accuracy after a fine-tuning, and the first task after a second one."""
-    pair = context.tasks.texts[0]
+    topic, first = next(iter(_suited(context)[0].items()))
     batches = sample(context)[: _FEW // 8]
-    first = _texts(context, pair)
     tuned: list[TaskModel] = []
 
     def learn(model: MiniBERT) -> MiniBERT:
-        tuned.append(_run(context, first, pair.name, alone=True, model=model)[1])
+        tuned.append(_run(context, first, topic, alone=True, model=model)[1])
         return tuned[-1].encoder()
 
     def fills(model: MiniBERT) -> float:
@@ -152,7 +165,7 @@ def forgetting(context: Context) -> Measured:
     masks = measure_catastrophic_forgetting(context.model, {"masked accuracy": fills}, [learn])
     most = int(context.frequencies.counts.argmax())
     tokens = [token for batch in batches for token in batch.target_ids[batch.mask_positions].tolist()]
-    rows = [Row(f"masked accuracy after {pair.name}", measured[1],
+    rows = [Row(f"masked accuracy after {topic}", measured[1],
                 {"before": measured[0], "most frequent token": tokens.count(most) / len(tokens)},
                 sample=f"{len(tokens):,} masked tokens")]
     details = {"masked": masks.to_dict()}
@@ -172,9 +185,9 @@ def forgetting(context: Context) -> Measured:
     old = measure_catastrophic_forgetting(learned.encoder(), {"accuracy": knows}, [
         lambda model: _run(context, second, name, alone=True, model=model)[1].encoder()])
     count = first.notes["test" if first.has_test else "dev"]
-    rows.append(Row(f"{pair.name} accuracy after {name}", share(old.after["accuracy"] * count, count),
+    rows.append(Row(f"{topic} accuracy after {name}", share(old.after["accuracy"] * count, count),
                     {"before": share(old.before["accuracy"] * count, count), "majority": first.majority()},
                     sample=f"{count:,} texts"))
     return Measured(rows, {**details, "first_task": old.to_dict()}, [
-        f"First fine-tuned on {pair.name}, then on the entities of {name}, one seed; the head of the first task is "
+        f"First fine-tuned on {topic}, then on the entities of {name}, one seed; the head of the first task is "
         "put on the encoder that the second one made."])

@@ -87,6 +87,7 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     assert "epochs is not set by --set: it has an option of its own, --epochs" in refused(
         *command(data), "--set", "epochs=3")
     assert "There is no file or folder" in refused(*command(data, forgetting=tmp_path / "nowhere.txt"))
+    assert "--forgetting cannot be standard input" in refused(*command(data, forgetting="-"))
     MiniBERT(ModelConfig(**{**CONFIG.to_dict(), "mlm_head": "none"})).save(tmp_path / "headless")
     WordPieceTokenizer.load(data / "model").save(tmp_path / "headless")
     assert "needs a model with an MLM head" in refused(*command(data, model=tmp_path / "headless",
@@ -106,9 +107,11 @@ def test_the_curve_and_what_is_forgotten(data, tmp_path):
     shown = CliRunner().invoke(app, arguments).output
     assert "share of the data" in shown
     assert "filling masks" in shown
-    kept = run(*command(data, forgetting=tmp_path / "text.txt"), "--set",
-               "freeze=embeddings layer_0 final_ln_gamma final_ln_beta")["forgetting"]
+    frozen = [*command(data, forgetting=tmp_path), "--set", "freeze=embeddings layer_0 final_ln_gamma final_ln_beta"]
+    kept = run(*frozen)["forgetting"]
     assert kept["before"] == kept["after"]                            # the head alone was trained
+    (tmp_path / "text.txt").write_text("\n".join(["The film was good."] * 60))
+    assert run(*frozen)["forgetting"] != kept                         # the folder has another text now
 
 
 # -------------------------------------------------------------------- predict

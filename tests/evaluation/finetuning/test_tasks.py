@@ -1,18 +1,21 @@
 """Tasks from files to figures, saved and asked again."""
 
+import json
+
 import pytest
 from task_files import CONFIG, run
 
 import mini_bert
-from mini_bert import MiniBERT
+from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.core.task_model import TaskModel
-from mini_bert.errors import CheckpointError, DataError
+from mini_bert.errors import CheckpointError, DataError, InputError
 from mini_bert.evaluation.finetuning.encode import encode_questions, encode_words
 from mini_bert.evaluation.finetuning.predict import answers
-from mini_bert.evaluation.finetuning.storage import load_task
+from mini_bert.evaluation.finetuning.storage import load_task, save_task
 from mini_bert.evaluation.finetuning.tasks import Classification, Entities, Questions
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question, read_questions
+from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.training.workers import Workers
 
 
@@ -112,6 +115,50 @@ def test_what_is_too_long_is_counted(tokenizer):
              Question("1", "who", "anna was", ("anna",), 0)]
     notes = Questions(asked, asked[1:], tokenizer, CONFIG).notes
     assert (notes["texts too long, in several windows"], notes["questions too long, cut"]) == (1, 1)
+
+
+@pytest.fixture
+def saved(tmp_path, tokenizer):
+    """The folder of a model of two labels."""
+    save_task(tmp_path / "task", TaskModel(MiniBERT(CONFIG), "sequence", 2), tokenizer, "any", ["bad", "good"], {})
+    return tmp_path / "task"
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"labels": ["bad"]}, "it has 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
+    ({"labels": []}, "it has 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of names"),
+    ({"outputs": "x"}, "outputs must be a whole number"), ({"outputs": None}, "outputs must be a whole number"),
+    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be names"), ({"task": None}, "must be names"),
+    ({"outputs": 3, "labels": ["a", "b", "c"]}, "does not fit")])
+def test_a_description_that_cannot_be_is_refused(saved, change, words):
+    file = saved / "task.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(CheckpointError, match=words):
+        load_task(saved)
+
+
+def test_a_tokenizer_of_another_model_is_refused(saved, tokenizer):
+    WordPieceTokenizer([*tokenizer.vocabulary][:5] + [*tokenizer.vocabulary][:4:-1]).save(saved)
+    with pytest.raises(InputError, match="does not belong to the model"):
+        load_task(saved)
+
+
+def test_an_interrupted_save_leaves_no_task_of_two_models(saved, tokenizer, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mini_bert.evaluation.finetuning.storage.write_files", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_task(saved, TaskModel(MiniBERT(CONFIG, seed=1), "sequence", 2), tokenizer, "any", ["no", "yes"], {})
+    with pytest.raises(CheckpointError, match=r"has no task\.json"):
+        load_task(saved)
+
+
+def test_a_sample_knows_the_labels_of_all_of_the_data(tokenizer):
+    train = [Labelled("anna was", None, "ABCD"[i % 4]) for i in range(40)]
+    task = Classification(train, train, tokenizer, CONFIG, max_samples=2)
+    assert task.labels == ["A", "B", "C", "D"]
+    assert task.baselines()["majority"] <= 1
 
 
 def test_a_directory_that_is_no_task_is_refused(data):

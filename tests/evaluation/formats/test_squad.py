@@ -35,6 +35,12 @@ def test_an_answer_at_the_beginning_of_its_text_is_found(start):
     assert found.moved == (start not in (0, None))            # said to be elsewhere, which is counted
 
 
+def test_the_first_answer_that_stands_in_the_text_is_the_one_to_learn():
+    found = question_of("q", "Who?", "the cat sat", [("dog", 0), ("cat", 4)])
+    assert (found.answers, found.start, found.moved) == (("cat", "dog"), 4, False)
+    assert question_of("q", "Who?", "the cat sat", [("dog", 0), ("cow", None)]).start == -1
+
+
 def test_a_plain_question_whose_text_begins_with_the_answer_is_kept(tmp_path):
     item = {"id": "q", "question": "What is big?", "context": "Paris is big", "answer": "Paris"}
     (tmp_path / "data.json").write_text(json.dumps([item]))

@@ -20,6 +20,12 @@ def test_a_malformed_table_is_refused_with_its_line(tmp_path, content, words):
         read_table(tmp_path / "data.tsv")
 
 
+def test_the_columns_of_cola_have_no_names(tmp_path):
+    (tmp_path / "dev.tsv").write_text("gj04\t1\t\tThe sailors rode the breeze.\ngj04\t0\t*\tThe weights made.\n")
+    assert read_table(tmp_path / "dev.tsv") == [Labelled("The sailors rode the breeze.", None, "1"),
+                                                Labelled("The weights made.", None, "0")]
+
+
 def test_the_columns_of_mrpc(tmp_path):
     (tmp_path / "msr.tsv").write_text("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tone\ttwo\n\n")
     assert read_table(tmp_path / "msr.tsv") == [Labelled("one", "two", "1")]

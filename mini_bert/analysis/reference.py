@@ -1,4 +1,4 @@
-"""The shipped models' own curves, which a run of the same model on the same vocabulary can be held against.
+"""The shipped model's own curve, which a run of the same model on the same vocabulary can be held against.
 
 A curve is the held-out loss with 15 % of the tokens masked, as every run measures it, over the tokens seen. Where it
 was trained from several seeds it has a band, the lowest and the highest of them; with one seed there is none, and

@@ -7,7 +7,7 @@ from typing import Any
 from ..evaluation.suite import LEVELS, Evaluation
 from ..evaluation.suite_rows import shown
 from .evaluation_sections import SECTIONS
-from .page import facts, notes, page, paragraph, rows, section
+from .page import facts, figure, notes, page, paragraph, rows, section
 
 _NUMBER = ' class="number"'
 
@@ -43,10 +43,10 @@ def _summary(found: Evaluation) -> str:
             lines.append(f'<tr class="right"><td colspan="5">{escape(title)}</td></tr>')
         before = ""
         for row in chosen:
-            figure, score, others, random = map(escape, _cells(row))
+            name, score, others, random = _cells(row)
             part = "" if row["part"] == before else f'<a href="#{row["part"]}">{escape(row["title"])}</a>'
-            lines.append(f"<tr><td>{part}</td><td>{figure}</td><td{_NUMBER}>{score}</td><td>{others}</td>"
-                         f"<td{_NUMBER}>{random}</td></tr>")
+            lines.append(f"<tr><td>{part}</td><td>{escape(name)}</td><td{_NUMBER}>{figure(score)}</td>"
+                         f"<td>{escape(others)}</td><td{_NUMBER}>{figure(random)}</td></tr>")
             before = row["part"]
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
 

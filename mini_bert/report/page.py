@@ -14,7 +14,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; } th, td { padding: .25rem .75rem .25rem 0; text-align: left;
        border-bottom: 1px solid var(--grid); vertical-align: top; } td.number, th.number { text-align: right;
-       font-variant-numeric: tabular-nums; } td.number { white-space: nowrap; }
+       font-variant-numeric: tabular-nums; } td.number { white-space: nowrap; } td.number small { display: block; }
 a { color: var(--accent); }
 pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--grid); } code { font-size: .9em; }
 .chart { width: 100%; height: auto; } .bar { display: inline-block; height: .7em; background: var(--accent); }
@@ -52,12 +52,18 @@ def rows(columns: Sequence[str], content: Sequence[Sequence[str]], numbers: Sequ
     """A table; `numbers` are the columns that are aligned to the right."""
     def cell(tag: str, place: int, text: str) -> str:
         kind = ' class="number"' if place in numbers else ""
-        return f"<{tag}{kind}>{escape(text)}</{tag}>"
+        return f"<{tag}{kind}>{figure(text) if place in numbers else escape(text)}</{tag}>"
 
     head = "<thead><tr>" + "".join(cell("th", i, text) for i, text in enumerate(columns)) + "</tr></thead>" \
         if columns else ""
     body = "".join("<tr>" + "".join(cell("td", i, text) for i, text in enumerate(row)) + "</tr>" for row in content)
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
+
+
+def figure(text: str) -> str:
+    """A number; its interval, where that is written out in brackets, goes below it."""
+    value, bracket, interval = escape(text).partition(" (")
+    return f"{value}<small>({interval}</small>" if bracket else value
 
 
 def code(text: str) -> str:

@@ -19,6 +19,7 @@ from mini_bert.evaluation.suite_rows import NUMBER, Row, shown
 from mini_bert.evaluation.task_folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
+from mini_bert.report.page import figure
 
 SMALL = QUICK.capped(40)
 
@@ -203,7 +204,8 @@ def test_the_page_has_the_numbers_and_loads_nothing(found):
     html = evaluation_page("Evaluation of a & b", {"model": "a", "data": ["x"], "quick": True, "tasks": None}, found)
     assert "Evaluation of a &amp; b" in html
     for row in found.summary():
-        assert shown(row["value"], row["unit"]) in html, row
+        assert figure(shown(row["value"], row["unit"])) in html, row
+    assert "<small>(" in html                                         # an interval below its number
     assert html.count("<svg") >= 15
     assert "http://" not in html
     assert "https://" not in html

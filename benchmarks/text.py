@@ -25,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.normalise import replacements
-from mini_bert.text.prepare import token_dtype
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.prepare import token_dtype
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 CORES = os.cpu_count() or 1
-BLOCK = 1 << 19               # characters in one piece of work for a process, as in mini_bert.text.prepare
+BLOCK = 1 << 19               # characters in one piece of work for a process, as in mini_bert.text.corpora.prepare
 BATCH_SIZES = (64, 256, 1000, 4000)
 VOCAB_SIZE = 8192
 ONE_THREAD = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}

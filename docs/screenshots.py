@@ -19,9 +19,9 @@ from mini_bert import ModelConfig, WordPieceTokenizer
 from mini_bert.explorer.assets import digest
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.server import serving
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.pydocs import pydocs
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.pydocs import pydocs
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.run import start_run
 

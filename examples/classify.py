@@ -11,10 +11,10 @@ from pathlib import Path
 
 import mini_bert
 from mini_bert import WordPieceTokenizer
-from mini_bert.evaluation.finetuning.answers import answer_lines
-from mini_bert.evaluation.finetuning.run import run_task, usual_learning_rate
-from mini_bert.evaluation.finetuning.storage import load_task, save_task
-from mini_bert.evaluation.finetuning.tasks import Classification
+from mini_bert.evaluation.tasks.answers import answer_lines
+from mini_bert.evaluation.tasks.run import run_task, usual_learning_rate
+from mini_bert.evaluation.tasks.storage import load_task, save_task
+from mini_bert.evaluation.tasks.task_names import Classification
 from mini_bert.training.finetune import FinetuneConfig
 from mini_bert.training.workers import workers
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import mini_bert
 from mini_bert import WordPieceTokenizer
 from mini_bert.inference.fill_mask import fill_mask
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.training.config import load_run_config
 from mini_bert.training.run import start_run
 

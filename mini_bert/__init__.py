@@ -4,13 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .configs import load_config, load_preset, preset_names
-from .core.block import TransformerLayer as MiniTransformerLayer
 from .core.config import ModelConfig
 from .core.gradcheck import gradient_check
 from .core.gradients import MiniBERTGradients, mlm_cross_entropy
-from .core.memory import keep_freed_memory
 from .core.model import MiniBERT
-from .core.storage import register_layout
+from .core.modules.blocks.layer import TransformerLayer as MiniTransformerLayer
+from .core.storage.model_files import register_layout
 from .errors import (
     CheckpointError,
     ConfigError,
@@ -25,6 +24,7 @@ from .factory import ModelFactory, load
 from .interop.hub import register_hub
 from .interop.huggingface import BertLayout
 from .text.masking import mask_tokens
+from .training.memory import keep_freed_memory
 from .version import __version__
 
 __all__ = [
@@ -62,21 +62,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .analysis.components import MathematicalAnalyzer
     from .analysis.explorer import MathematicalExplorer
+    from .analysis.passes.components import MathematicalAnalyzer
     from .report.training_analyzer import TrainingAnalyzer
-    from .text.corpus import Corpus
+    from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
-    from .text.tokenizer import WordPieceTokenizer
+    from .text.wordpiece.tokenizer import WordPieceTokenizer
     from .training.config import TrainingConfig
-    from .training.optimiser import AdamW
+    from .training.optimisers.adamw import AdamW
     from .training.trainer import Trainer
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
-_LATER = {"AdamW": "training.optimiser", "Corpus": "text.corpus", "MLMDataGenerator": "text.generator",
-          "MathematicalAnalyzer": "analysis.components", "MathematicalExplorer": "analysis.explorer",
+_LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
+          "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
           "Trainer": "training.trainer", "TrainingAnalyzer": "report.training_analyzer",
-          "TrainingConfig": "training.config", "WordPieceTokenizer": "text.tokenizer"}
+          "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer"}
 
 
 def __getattr__(name: str) -> Any:

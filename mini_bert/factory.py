@@ -14,7 +14,7 @@ from .errors import CheckpointError
 from .pretrained import located, shipped_names
 
 if TYPE_CHECKING:
-    from .text.tokenizer import WordPieceTokenizer
+    from .text.wordpiece.tokenizer import WordPieceTokenizer
 
 
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
@@ -55,9 +55,9 @@ class ModelFactory:
 
         `lowercase` is as for `WordPieceTokenizer.load`; what is learned is uncased unless it is False.
         """
-        from .text.learn import count_words, learn_vocabulary
-        from .text.pydocs import pydocs
-        from .text.tokenizer import WordPieceTokenizer
+        from .text.corpora.pydocs import pydocs
+        from .text.wordpiece.learn import count_words, learn_vocabulary
+        from .text.wordpiece.tokenizer import WordPieceTokenizer
 
         if vocab_path is not None:
             return WordPieceTokenizer.load(vocab_path, lowercase=lowercase)

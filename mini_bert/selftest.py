@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .checks.check_all import prove
 from .core.config import MASK
 from .core.gradients import MiniBERTGradients
-from .core.memory import keep_freed_memory, training_memory
 from .core.model import MiniBERT
-from .proof import prove
 from .randomness import generator
 from .text.masking import mask_tokens
+from .training.memory import keep_freed_memory, training_memory
 from .training.process_memory import peak_resident_bytes
 
 PARAMETERS = 4_498_880

@@ -41,54 +41,55 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .attention_heads import explore_attention_heads, query_key_terms
-    from .backward_steps import step_through_backward_pass, verify_entry
-    from .components import MathematicalAnalyzer
-    from .doctor import Diagnosis, examine
-    from .explorer import MathematicalExplorer, compare_layer_representations
-    from .forward_steps import explain_cell, step_through_forward_pass
-    from .gradient_flow import analyze_gradient_flow, analyze_gradient_magnitudes_by_layer
-    from .gradient_noise import gradient_noise_scale
-    from .head_importance import head_importance_by_gradient, head_importance_by_masking, measure_head_importance
-    from .logit_lens import lens_of_text
-    from .loss_landscape import analyze_loss_landscape
-    from .patching import patch_activations, patch_texts
-    from .saliency import explain_prediction, gradient_times_input, integrated_gradients
-    from .sensitivity import (
+    from .attention.heads import explore_attention_heads, query_key_terms
+    from .attention.importance import head_importance_by_gradient, head_importance_by_masking, measure_head_importance
+    from .doctor.doctor import Diagnosis, examine
+    from .doctor.symptoms import Finding
+    from .dynamics.gradient_flow import analyze_gradient_flow, analyze_gradient_magnitudes_by_layer
+    from .dynamics.gradient_noise import gradient_noise_scale
+    from .dynamics.loss_landscape import analyze_loss_landscape
+    from .dynamics.sensitivity import (
         analyze_learning_rate_sensitivity,
         compute_layer_wise_learning_rates,
         detect_mode_collapse,
     )
-    from .symptoms import Finding
-    from .training_analyzer import TrainingAnalyzer
-    from .weight_evolution import (
+    from .dynamics.training_analyzer import TrainingAnalyzer
+    from .dynamics.weight_evolution import (
         analyze_weight_evolution,
         compute_stable_rank,
         representation_evolution,
         track_weight_changes,
         weight_spectrum,
     )
+    from .explorer import MathematicalExplorer, compare_layer_representations
+    from .passes.backward_steps import step_through_backward_pass, verify_entry
+    from .passes.components import MathematicalAnalyzer
+    from .passes.forward_steps import explain_cell, step_through_forward_pass
+    from .passes.logit_lens import lens_of_text
+    from .passes.patching import patch_activations, patch_texts
+    from .passes.saliency import explain_prediction, gradient_times_input, integrated_gradients
 
 # Loaded when first asked for: one of them does not bring the others along. A function with the name of its module
 # (logit_lens, head_importance) is not here, as the name is the module's.
 _LATER = {name: module for module, names in {
-    "attention_heads": ("explore_attention_heads", "query_key_terms"),
-    "backward_steps": ("step_through_backward_pass", "verify_entry"),
-    "components": ("MathematicalAnalyzer",),
-    "doctor": ("Diagnosis", "examine"),
+    "attention.heads": ("explore_attention_heads", "query_key_terms"),
+    "passes.backward_steps": ("step_through_backward_pass", "verify_entry"),
+    "passes.components": ("MathematicalAnalyzer",),
+    "doctor.doctor": ("Diagnosis", "examine"),
     "explorer": ("MathematicalExplorer", "compare_layer_representations"),
-    "forward_steps": ("explain_cell", "step_through_forward_pass"),
-    "gradient_flow": ("analyze_gradient_flow", "analyze_gradient_magnitudes_by_layer"),
-    "gradient_noise": ("gradient_noise_scale",),
-    "head_importance": ("head_importance_by_gradient", "head_importance_by_masking", "measure_head_importance"),
-    "logit_lens": ("lens_of_text",),
-    "loss_landscape": ("analyze_loss_landscape",),
-    "patching": ("patch_activations", "patch_texts"),
-    "saliency": ("explain_prediction", "gradient_times_input", "integrated_gradients"),
-    "sensitivity": ("analyze_learning_rate_sensitivity", "compute_layer_wise_learning_rates", "detect_mode_collapse"),
-    "symptoms": ("Finding",),
-    "training_analyzer": ("TrainingAnalyzer",),
-    "weight_evolution": ("analyze_weight_evolution", "compute_stable_rank", "representation_evolution",
+    "passes.forward_steps": ("explain_cell", "step_through_forward_pass"),
+    "dynamics.gradient_flow": ("analyze_gradient_flow", "analyze_gradient_magnitudes_by_layer"),
+    "dynamics.gradient_noise": ("gradient_noise_scale",),
+    "attention.importance": ("head_importance_by_gradient", "head_importance_by_masking", "measure_head_importance"),
+    "passes.logit_lens": ("lens_of_text",),
+    "dynamics.loss_landscape": ("analyze_loss_landscape",),
+    "passes.patching": ("patch_activations", "patch_texts"),
+    "passes.saliency": ("explain_prediction", "gradient_times_input", "integrated_gradients"),
+    "dynamics.sensitivity": ("analyze_learning_rate_sensitivity", "compute_layer_wise_learning_rates",
+                             "detect_mode_collapse"),
+    "doctor.symptoms": ("Finding",),
+    "dynamics.training_analyzer": ("TrainingAnalyzer",),
+    "dynamics.weight_evolution": ("analyze_weight_evolution", "compute_stable_rank", "representation_evolution",
                          "track_weight_changes", "weight_spectrum"),
 }.items() for name in names}
 

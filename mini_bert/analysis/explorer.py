@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..evaluation.geometry import (
+from ..evaluation.representations.geometry import (
     RepresentationGeometry,
     compute_layer_similarity,
     compute_representation_geometry,
@@ -17,15 +17,15 @@ from ..evaluation.geometry import (
     unit_rows,
 )
 from ..inference.inputs import require_vocabulary
-from ..text.tokenizer import WordPieceTokenizer
-from .attention_heads import HeadReport, explore_attention_heads
-from .backward_steps import BackwardPass, step_through_backward_pass
-from .forward_steps import ForwardPass, step_through_forward_pass
-from .gradient_flow import GradientFlow, analyze_gradient_flow
-from .logit_lens import LogitLens, lens_of_text
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from .attention.heads import HeadReport, explore_attention_heads
+from .dynamics.gradient_flow import GradientFlow, analyze_gradient_flow
+from .passes.backward_steps import BackwardPass, step_through_backward_pass
+from .passes.forward_steps import ForwardPass, step_through_forward_pass
+from .passes.logit_lens import LogitLens, lens_of_text
+from .passes.saliency import Saliency, explain_prediction
+from .passes.sequences import at_rest, read_sentence
 from .probabilities import Floats
-from .saliency import Saliency, explain_prediction
-from .sequences import at_rest, read_sentence
 
 _FEWEST = 4                   # tokens that a similarity of layers needs
 

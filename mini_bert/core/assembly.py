@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from math import sqrt
 
-from .attention import SelfAttention
-from .block import TransformerLayer
 from .config import ModelConfig
-from .embeddings import Embeddings
-from .feedforward import FeedForward
-from .heads import Head, Pooler
-from .layers import LayerNorm
+from .modules.attention.self_attention import SelfAttention
+from .modules.blocks.layer import TransformerLayer
+from .modules.embeddings.embeddings import Embeddings
+from .modules.feedforward.mlp import FeedForward
+from .modules.heads.language import Head, Pooler
+from .modules.linear import LayerNorm
 from .params import ParamSpec, Tie
-from .slots import fill
+from .registry import fill
 
 
 class Assembly:

@@ -1,6 +1,6 @@
 """ModelConfig: the sizes of a model and the words that fill its slots.
 
-The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked up in core/slots.py
+The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked up in core/registry.py
 and are compared nowhere else.
 """
 
@@ -70,7 +70,7 @@ class ModelConfig(Settings):
         return self.hidden_size // self.num_heads
 
     def _check_words(self) -> None:
-        from .slots import check_words  # the table knows the words, and is built on this class
+        from .registry import check_words  # the table knows the words, and is built on this class
 
         check_words(self)
 

@@ -16,15 +16,15 @@ from ..errors import ConfigError, InputError, NumericalError
 from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .assembly import Assembly
-from .block import DropoutSource, TransformerLayer
 from .cache import Cache, resolved
 from .config import ModelConfig
+from .hooks import Watch, in_layer, unwatched
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
+from .modules.blocks.layer import DropoutSource, TransformerLayer
 from .params import Gradients, Parameters
 from .recompute import Recomputed, recomputed
 from .selection import Selection
-from .storage import read_model, write_model
-from .watch import Watch, in_layer, unwatched
+from .storage.model_files import read_model, write_model
 
 DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
 
@@ -65,7 +65,7 @@ class MiniBERT:
         last layer, and the result is (M, H) in reading order. In training mode a model with dropout
         needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements. With
         `recompute` the cache holds each layer's input alone, and the backward computes the rest again.
-        `watch` is shown every value, and may replace it: see core/watch.py.
+        `watch` is shown every value, and may replace it: see core/hooks.py.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)

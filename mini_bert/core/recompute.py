@@ -8,10 +8,10 @@ bit for bit.
 from typing import Any
 
 from .arrays import Array, BoolArray
-from .block import DropoutSource, TransformerLayer
+from .hooks import Watch, unwatched
+from .modules.blocks.layer import DropoutSource, TransformerLayer
 from .params import Parameters
 from .selection import Selection
-from .watch import Watch, unwatched
 
 
 class Recomputed:

@@ -12,9 +12,9 @@ from ..errors import ConfigError, InputError
 from .arrays import Array, BoolArray, IntArray
 from .config import ModelConfig
 from .model import DropoutKey, MiniBERT
+from .modules.heads.task import TASK_HEADS
 from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from .params import Gradients, Parameters
-from .task_heads import TASK_HEADS
 
 
 class TaskBatch(NamedTuple):

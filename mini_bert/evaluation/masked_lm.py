@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.batches import Batches, MLMBatch
-from ..text.corpus import Corpus
+from ..text.corpora.corpus import Corpus
 from ..training.batch_gradients import micro_batches
 from ..training.workers import Workers, workers
 from .ngrams import NgramCounts

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from ..core.arrays import IntArray
 from ..errors import DataError
-from ..text.corpus import MANIFEST, Corpus
-from ..text.sources import ReadingReport, find_sources, paragraphs
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.corpora.corpus import MANIFEST, Corpus
+from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 FloatArray = npt.NDArray[np.float64]
 _SHARE_OF_BIGRAMS = 0.7       # near its best on the data it was made for

@@ -6,10 +6,10 @@ Each takes the session and the request's parameters and returns what JSON can ho
 from collections.abc import Callable
 from typing import Any
 
-from ..analysis.backward_steps import verify_entry
-from ..analysis.forward_steps import explain_cell
-from ..analysis.gradient_flow import gradient_flow
-from ..analysis.structure import has_head
+from ..analysis.dynamics.gradient_flow import gradient_flow
+from ..analysis.passes.backward_steps import verify_entry
+from ..analysis.passes.forward_steps import explain_cell
+from ..analysis.passes.structure import has_head
 from ..errors import InputError
 from ..version import __version__
 from .layer_answers import attention, layers, saliency

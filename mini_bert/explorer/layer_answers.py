@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ..analysis.attention_heads import explore_attention_heads
+from ..analysis.attention.heads import explore_attention_heads
 from ..analysis.explorer import compare_layer_representations
-from ..analysis.logit_lens import logit_lens
-from ..analysis.saliency import gradient_times_input, integrated_gradients
-from ..analysis.structure import has_head
+from ..analysis.passes.logit_lens import logit_lens
+from ..analysis.passes.saliency import gradient_times_input, integrated_gradients
+from ..analysis.passes.structure import has_head
 from ..errors import InputError
 from .matrices import stacked
 from .queries import Parameters, read_query, required, whole_numbers

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.backward_steps import BackwardStep
-from ..analysis.forward_steps import Step
+from ..analysis.passes.backward_steps import BackwardStep
+from ..analysis.passes.forward_steps import Step
 from .session import Passes
 
 _WORD_AXIS = {"logits": 1, "mlm_head_W": 1, "mlm_head_b": 0, "token_embeddings": 0}

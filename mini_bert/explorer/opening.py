@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ..analysis.sequences import masked_sentence
+from ..analysis.passes.sequences import masked_sentence
 from ..errors import ConfigError
 from ..factory import load
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .export import parameters_of
 from .queries import Query, read_query
 from .runs import Run

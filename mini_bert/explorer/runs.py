@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.run_record import Curve, RunRecord
+from ..analysis.doctor.run_record import Curve, RunRecord
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, InputError
 from ..training.checkpoints import list_checkpoints, read_state, verify_if_checked

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.backward_steps import BackwardPass, backward_pass
-from ..analysis.forward_steps import ForwardPass, forward_pass
-from ..analysis.sequences import Sentence, read_sentence
-from ..analysis.structure import has_head
+from ..analysis.passes.backward_steps import BackwardPass, backward_pass
+from ..analysis.passes.forward_steps import ForwardPass, forward_pass
+from ..analysis.passes.sequences import Sentence, read_sentence
+from ..analysis.passes.structure import has_head
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
 from ..core.params import Parameters
 from ..errors import InputError, NumericalError
-from ..text.tokenizer import WordPieceTokenizer
-from ..training.optimiser import AdamW
-from ..training.parts import parts_of
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..training.optimisers.adamw import AdamW
+from ..training.param_groups import parts_of
 from .queries import Query
 from .runs import Run
 

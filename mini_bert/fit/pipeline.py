@@ -14,13 +14,13 @@ from ..factory import load
 from ..inference.examples import Example, examples
 from ..report.fit_page import fit_page
 from ..report.page import write_page
-from ..text.corpus import MANIFEST, Corpus
-from ..text.grow import grow_vocabulary
-from ..text.learn import count_words, learn_vocabulary
-from ..text.prepare import prepare
-from ..text.sources import ReadingReport, find_sources, paragraphs
-from ..text.tokenizer import WordPieceTokenizer
-from ..text.tokenizer_files import WHOLE
+from ..text.corpora.corpus import MANIFEST, Corpus
+from ..text.corpora.prepare import prepare
+from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ..text.wordpiece.grow import grow_vocabulary
+from ..text.wordpiece.learn import count_words, learn_vocabulary
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer_files import WHOLE
 from ..training.grow import grow_model
 from ..training.log import read_log
 from ..training.run import CONFIG, resume_run, start_run

@@ -12,10 +12,10 @@ from ..errors import CheckpointError, ConfigError, CorpusError
 from ..factory import load
 from ..files import write_files
 from ..inference.inputs import require_vocabulary
-from ..text.sources import find_sources
-from ..text.tokenizer import WordPieceTokenizer
-from ..training.beginning import require_suitable
+from ..text.corpora.sources import find_sources
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.config import TrainingConfig, load_run_config
+from ..training.initial_model import require_suitable
 
 RESULT = "fit.json"
 LARGEST_VOCABULARY = 8192     # of those that are made without a wish

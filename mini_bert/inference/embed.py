@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .inputs import Progress, by_length, padded, require_vocabulary
 
 

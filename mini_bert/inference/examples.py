@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..core.model import MiniBERT
 from ..randomness import generator
-from ..text.corpus import Corpus
+from ..text.corpora.corpus import Corpus
 from ..text.vocabulary import Vocabulary
 from .fill_mask import Candidate, fill_mask
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .inputs import require_vocabulary
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 _SPARE_IDS = 1024             # that a model may have beyond its tokenizer's, whatever its size
 Progress = Callable[[int], None]      # called with the number of texts done

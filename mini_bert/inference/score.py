@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .inputs import Progress, padded, require_vocabulary
 
 

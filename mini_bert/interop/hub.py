@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from ..evaluation.formats.named import TaskReader, register_reader
-from ..text.sources import ReadingReport, register_source
+from ..text.corpora.sources import ReadingReport, register_source
 
 PREFIX = "hub:"
 _NAME = re.compile(PREFIX + r"([A-Za-z]:[\\/][^:]*|[^:]+)(?::([^:]*))?(?::([^:]*))?")     # C:\ is part of a path

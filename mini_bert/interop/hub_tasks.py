@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import DataError
-from ..evaluation.entities import as_bio, is_bio
 from ..evaluation.formats.conllu import Sentence
 from ..evaluation.formats.squad import Question, question_of
 from ..evaluation.formats.tables import LABELS, TEXTS, Labelled, require_classes
+from ..evaluation.tasks.bio import as_bio, is_bio
 from .hub import opened, sentence_of
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.config import ModelConfig
 from ..core.params import Parameters
-from ..core.storage import Tensors
+from ..core.storage.model_files import Tensors
 from ..errors import CheckpointError, ConfigError
 
 # our config field: (their key, their default where a file leaves it out)

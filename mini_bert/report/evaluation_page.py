@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from ..evaluation.suite import LEVELS, Evaluation
-from ..evaluation.suite_rows import shown
+from ..evaluation.suite.rows import shown
+from ..evaluation.suite.suite import LEVELS, Evaluation
 from .evaluation_sections import SECTIONS
 from .page import facts, figure, notes, page, paragraph, rows, section
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.gradient_flow import analyze_gradient_flow
-from ..analysis.levels import measured_levels
-from ..analysis.loss_landscape import analyze_loss_landscape
-from ..analysis.reference import reference_of
-from ..analysis.run_record import NotThere, RunRecord
-from ..analysis.weight_evolution import track_weight_changes, weight_spectrum
+from ..analysis.doctor.baseline_losses import measured_levels
+from ..analysis.doctor.reference import reference_of
+from ..analysis.doctor.run_record import NotThere, RunRecord
+from ..analysis.dynamics.gradient_flow import analyze_gradient_flow
+from ..analysis.dynamics.loss_landscape import analyze_loss_landscape
+from ..analysis.dynamics.weight_evolution import track_weight_changes, weight_spectrum
 from ..core.arrays import Array
 from ..core.model import MiniBERT
 from ..errors import DataError, InputError
 from ..evaluation.formats.lines import numbered_lines, wrong
-from ..evaluation.geometry import compute_layer_similarity, layer_states
+from ..evaluation.representations.geometry import compute_layer_similarity, layer_states
 from ..inference.embed import embed
 from ..inference.inputs import padded, require_vocabulary
 from ..plots import (
@@ -38,7 +38,7 @@ from ..plots import (
 )
 from ..text.batches import MLMBatch
 from ..text.masking import Masking
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 _MOST_LINES = 7               # of weights that change most; more cannot be told apart
 

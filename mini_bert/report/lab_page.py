@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from ..training.lab import Curve
+from ..training.experiments import Curve
 from .chart import Line, line_chart
 from .page import page, paragraph, rows, section
 

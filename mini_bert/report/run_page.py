@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.doctor import Diagnosis, examine_record
-from ..analysis.reference import Reference, reference_of
-from ..analysis.run_record import NotThere, RunRecord
+from ..analysis.doctor.doctor import Diagnosis, examine_record
+from ..analysis.doctor.reference import Reference, reference_of
+from ..analysis.doctor.run_record import NotThere, RunRecord
 from ..errors import MiniBertError
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ..analysis import training_analyzer
 from ..analysis.batches import DataBatch
+from ..analysis.dynamics import training_analyzer
 from ..errors import InputError
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from ..errors import CorpusError
 from ..randomness import generator
-from .corpus import Corpus
+from .corpora.corpus import Corpus
 from .masking import Masking
 from .permutation import Permutation
-from .tokenizer import cut_longer
 from .vocabulary import Vocabulary
+from .wordpiece.tokenizer import cut_longer
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -7,10 +7,10 @@ from tempfile import mkdtemp
 from weakref import finalize
 
 from .batches import Batches
-from .corpus import MANIFEST, Corpus
+from .corpora.corpus import MANIFEST, Corpus
+from .corpora.prepare import prepare
 from .masking import Masking
-from .prepare import prepare
-from .tokenizer import WordPieceTokenizer
+from .wordpiece.tokenizer import WordPieceTokenizer
 
 
 class MLMDataGenerator(Batches):

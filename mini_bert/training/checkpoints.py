@@ -18,11 +18,11 @@ from typing import Any
 
 from ..core.arrays import Array
 from ..core.model import MiniBERT
-from ..core.safetensors_file import safetensors_chunks
-from ..core.storage import CONFIG, WEIGHTS
+from ..core.storage.model_files import CONFIG, WEIGHTS
+from ..core.storage.safetensors_file import safetensors_chunks
 from ..errors import CheckpointError
 from ..files import replace_directory, write_files
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 CHECKSUMS, STATE, MOMENTS = "checksums.json", "state.json", "optimiser.safetensors"
 

@@ -12,8 +12,8 @@ from ..errors import ConfigError
 from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import Masking
-from .beginning import INITS
-from .schedule import SCHEDULES
+from .initial_model import INITS
+from .schedules import SCHEDULES
 from .workers import available_cores
 
 _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more memory

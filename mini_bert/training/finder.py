@@ -13,8 +13,8 @@ from ..core.model import MiniBERT
 from ..errors import ConfigError, NumericalError
 from .batch_gradients import BatchGradients
 from .config import TrainingConfig
-from .optimiser import AdamW, clip_factor
-from .parts import rate_factors
+from .optimisers.adamw import AdamW, clip_factor
+from .param_groups import rate_factors
 from .trainer import Batches
 from .workers import workers
 

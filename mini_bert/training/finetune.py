@@ -22,9 +22,9 @@ from ..errors import ConfigError, DataError, NumericalError
 from ..randomness import generator
 from ..settings import Settings
 from .batch_gradients import ParallelGradients
-from .optimiser import AdamW, clip_factor
-from .parts import rate_factors
-from .schedule import SCHEDULES, learning_rate
+from .optimisers.adamw import AdamW, clip_factor
+from .param_groups import rate_factors
+from .schedules import SCHEDULES, learning_rate
 from .workers import Workers, workers
 
 _POOL = 50                    # batches whose examples are sorted by length together

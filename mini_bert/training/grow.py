@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.model import MiniBERT
 from ..errors import ConfigError
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 _VOCABULARY_AXIS = {"token_embeddings": 0, "mlm_head_W": 1, "mlm_head_b": 0}     # of parameters with a place a word
 

@@ -20,10 +20,9 @@ from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..files import restore_directory, write_files
 from ..text.batches import Batches, MLMBatch
-from ..text.corpus import Corpus
+from ..text.corpora.corpus import Corpus
 from ..version import __version__
 from .batch_gradients import micro_batches
-from .beginning import new_model
 from .checkpoints import (
     newest_checkpoint,
     read_moments,
@@ -33,6 +32,7 @@ from .checkpoints import (
     require_writable,
 )
 from .config import TrainingConfig, changed
+from .initial_model import new_model
 from .log import Log
 from .trainer import Listener, State, Trainer
 

@@ -20,15 +20,15 @@ from ..errors import CheckpointError, NumericalError
 from ..files import locked
 from ..interrupts import held_interrupts
 from ..text.batches import MLMBatch
-from ..text.tokenizer import WordPieceTokenizer
+from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .batch_gradients import BatchGradients, BatchLoss, Evaluation, evaluate_batches
 from .checkpoints import remove_older, write_checkpoint
 from .config import TrainingConfig
 from .log import Log
-from .optimiser import AdamW, Measures, clip_factor
-from .parts import parts_of, rate_factors
+from .optimisers.adamw import AdamW, Measures, clip_factor
+from .param_groups import parts_of, rate_factors
 from .process_memory import peak_resident_bytes, resident_bytes
-from .schedule import learning_rate
+from .schedules import learning_rate
 from .workers import Workers, workers
 
 _SMOOTHING = 0.98

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from ..core.memory import keep_freed_memory
 from ..errors import ConfigError
+from .memory import keep_freed_memory
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -5,7 +5,7 @@ import os
 import pytest
 from doctor_runs import Workshop
 
-from mini_bert.text.corpus import Corpus
+from mini_bert.text.corpora.corpus import Corpus
 
 
 @pytest.fixture(scope="session")

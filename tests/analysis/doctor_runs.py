@@ -18,11 +18,11 @@ import mini_bert.core.model
 from mini_bert import AdamW, MiniBERT, ModelConfig
 from mini_bert.randomness import generator
 from mini_bert.text.batches import Batches, MLMBatch
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.pydocs import pydocs
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.pydocs import pydocs
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.grow import grow_model
 from mini_bert.training.run import resume_run, start_run

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mini_bert.analysis.kinds import parameter_symbol
+from mini_bert.analysis.passes.step_formulas import parameter_symbol
 from mini_bert.core.ops.gelu import normal_cdf
 from mini_bert.core.ops.softmax import softmax_forward
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
-from mini_bert.proof import models_to_check
+from mini_bert.checks.check_all import models_to_check
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "on", "a", "mat", ",", ".", "big", "red", "##s"]

@@ -7,7 +7,7 @@ import pytest
 from hand_built_models import pattern_model, small, tokenizer
 
 from mini_bert import InputError
-from mini_bert.analysis.attention_heads import (
+from mini_bert.analysis.attention.heads import (
     explore_attention_heads,
     head_type,
     punctuation_ids,

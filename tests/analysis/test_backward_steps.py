@@ -8,8 +8,8 @@ from formula_values import Value, evaluate
 from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError, MiniBERT, MiniBERTGradients, ModelConfig
-from mini_bert.analysis.backward_steps import backward_pass, step_through_backward_pass, verify_entry
-from mini_bert.analysis.forward_steps import forward_pass
+from mini_bert.analysis.passes.backward_steps import backward_pass, step_through_backward_pass, verify_entry
+from mini_bert.analysis.passes.forward_steps import forward_pass
 
 IDS = np.array([2, 9, 11, 9, 30, 4, 3])
 TARGETS = {2: 17, 5: 40}

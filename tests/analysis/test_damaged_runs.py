@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mini_bert import CheckpointError, ConfigError
-from mini_bert.analysis.doctor import examine, examine_record
-from mini_bert.analysis.run_record import RunRecord
+from mini_bert.analysis.doctor.doctor import examine, examine_record
+from mini_bert.analysis.doctor.run_record import RunRecord
 from mini_bert.report.run_page import run_page
 
 

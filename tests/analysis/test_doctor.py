@@ -10,15 +10,15 @@ from doctor_runs import HEALTHY, MODEL, SICK, TOO_HIGH, TRAINING, WORDS, chain, 
 
 import mini_bert.core.model
 from mini_bert import CheckpointError, CorpusError, MiniBERT
-from mini_bert.analysis import doctor_data
-from mini_bert.analysis.doctor import examine
-from mini_bert.analysis.doctor_curve import forecast, pace
-from mini_bert.analysis.doctor_data import repeated_share, window_hashes
-from mini_bert.analysis.levels import measured_levels
-from mini_bert.analysis.run_record import RunRecord
-from mini_bert.analysis.symptoms import DISEASES, Case
-from mini_bert.analysis.views import padding_matters, sample
-from mini_bert.text.corpus import Corpus
+from mini_bert.analysis.doctor import data as doctor_data
+from mini_bert.analysis.doctor.baseline_losses import measured_levels
+from mini_bert.analysis.doctor.checkpoint_stats import padding_matters, sample
+from mini_bert.analysis.doctor.curve import forecast, pace
+from mini_bert.analysis.doctor.data import repeated_share, window_hashes
+from mini_bert.analysis.doctor.doctor import examine
+from mini_bert.analysis.doctor.run_record import RunRecord
+from mini_bert.analysis.doctor.symptoms import DISEASES, Case
+from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.training.checkpoints import read_state, write_checkpoint
 from mini_bert.training.run import start_run
 

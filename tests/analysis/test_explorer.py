@@ -8,7 +8,7 @@ from hand_built_models import small, tokenizer
 
 import mini_bert
 from mini_bert import InputError, MathematicalExplorer
-from mini_bert.evaluation.geometry import compute_layer_similarity
+from mini_bert.evaluation.representations.geometry import compute_layer_similarity
 
 TEXT = "the cat sat on a mat ."
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mini_bert import InputError
-from mini_bert.analysis.formulas import NAMESPACE, Formula
+from mini_bert.analysis.passes.formulas import NAMESPACE, Formula
 
 
 def shape(text: str):

@@ -8,8 +8,13 @@ from formula_values import evaluate
 from hand_built_models import VARIANTS, build, small, tokenizer
 
 from mini_bert import InputError
-from mini_bert.analysis.forward_steps import explain_cell, forward_pass, step_through_forward_pass, watched_values
-from mini_bert.analysis.structure import has_head, steps_of
+from mini_bert.analysis.passes.forward_steps import (
+    explain_cell,
+    forward_pass,
+    step_through_forward_pass,
+    watched_values,
+)
+from mini_bert.analysis.passes.structure import has_head, steps_of
 
 IDS = np.array([2, 9, 11, 9, 30, 4, 3])
 

@@ -5,15 +5,15 @@ import pytest
 from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError, MiniBERTGradients
-from mini_bert.analysis.backward_steps import backward_pass
-from mini_bert.analysis.forward_steps import forward_pass
-from mini_bert.analysis.gradient_flow import (
+from mini_bert.analysis.dynamics.gradient_flow import (
     COMPONENTS,
     analyze_gradient_flow,
     analyze_gradient_magnitudes_by_layer,
     gradient_flow,
     parameter_components,
 )
+from mini_bert.analysis.passes.backward_steps import backward_pass
+from mini_bert.analysis.passes.forward_steps import forward_pass
 
 IDS = np.array([2, 9, 11, 4, 3])
 

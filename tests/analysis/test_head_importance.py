@@ -7,14 +7,14 @@ import pytest
 from hand_built_models import VARIANTS, build, small, tokenizer
 
 from mini_bert import InputError
-from mini_bert.analysis.head_importance import (
+from mini_bert.analysis.attention.importance import (
     head_importance,
     head_importance_by_gradient,
     head_importance_by_masking,
     loss_with_heads,
     measure_head_importance,
 )
-from mini_bert.analysis.sequences import Sentence, masked_sentence
+from mini_bert.analysis.passes.sequences import Sentence, masked_sentence
 
 SENTENCES = [Sentence(np.array([2, 9, 4, 11, 3]), [], {2: 7, 3: 9}), Sentence(np.array([2, 4, 3]), [], {1: 12})]
 ONES = np.ones((2, 2))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mini_bert import InputError, MiniBERT, ParameterError, mask_tokens
-from mini_bert.analysis import loss_landscape
 from mini_bert.analysis.batches import as_batch, batch_gradient, batch_loss
-from mini_bert.analysis.loss_landscape import analyze_loss_landscape, filter_normalised
+from mini_bert.analysis.dynamics import loss_landscape
+from mini_bert.analysis.dynamics.loss_landscape import analyze_loss_landscape, filter_normalised
 
 
 @pytest.fixture

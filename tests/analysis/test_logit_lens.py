@@ -5,7 +5,7 @@ import pytest
 from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError, MiniBERT, ModelConfig
-from mini_bert.analysis.logit_lens import lens_of_text, logit_lens
+from mini_bert.analysis.passes.logit_lens import lens_of_text, logit_lens
 
 IDS = np.array([2, 9, 11, 4, 3])
 

@@ -5,7 +5,7 @@ import pytest
 from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError
-from mini_bert.analysis.patching import SITES, patch_activations, patch_texts, replacing
+from mini_bert.analysis.passes.patching import SITES, patch_activations, patch_texts, replacing
 
 CLEAN, CORRUPTED = np.array([2, 9, 11, 4, 3]), np.array([2, 6, 11, 4, 3])
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from doctor_runs import MODEL
 
-from mini_bert.analysis import reference
-from mini_bert.analysis.doctor import examine
-from mini_bert.analysis.reference import compared_with_reference, reference_of
-from mini_bert.analysis.run_record import NotThere, RunRecord
+from mini_bert.analysis.doctor import reference
+from mini_bert.analysis.doctor.doctor import examine
+from mini_bert.analysis.doctor.reference import compared_with_reference, reference_of
+from mini_bert.analysis.doctor.run_record import NotThere, RunRecord
 from mini_bert.pretrained import located
 from mini_bert.report.run_page import run_page
 

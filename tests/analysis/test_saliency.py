@@ -5,7 +5,7 @@ import pytest
 from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError
-from mini_bert.analysis.saliency import explain_prediction, gradient_times_input, integrated_gradients
+from mini_bert.analysis.passes.saliency import explain_prediction, gradient_times_input, integrated_gradients
 
 IDS = np.array([2, 9, 11, 4, 3])
 

@@ -5,7 +5,7 @@ import pytest
 
 from mini_bert import InputError, mask_tokens
 from mini_bert.analysis.batches import as_batch, batch_gradient
-from mini_bert.analysis.sensitivity import (
+from mini_bert.analysis.dynamics.sensitivity import (
     analyze_learning_rate_sensitivity,
     compute_layer_wise_learning_rates,
     detect_mode_collapse,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mini_bert import CheckpointError, InputError, MiniBERT, TrainingAnalyzer, mask_tokens
-from mini_bert.analysis.gradient_noise import gradient_noise_scale, simple_noise_scale
+from mini_bert.analysis.dynamics.gradient_noise import gradient_noise_scale, simple_noise_scale
 
 
 def test_the_noise_scale_of_a_known_gradient(rng):

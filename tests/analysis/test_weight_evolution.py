@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import CheckpointError, InputError, MiniBERT
-from mini_bert.analysis.weight_evolution import (
+from mini_bert.analysis.dynamics.weight_evolution import (
     analyze_weight_evolution,
     compute_stable_rank,
     representation_evolution,

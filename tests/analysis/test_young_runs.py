@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from doctor_runs import HEALTHY
 
-from mini_bert.analysis import doctor_data, symptoms
-from mini_bert.analysis.doctor import examine, examine_record
-from mini_bert.analysis.run_record import RunRecord
+from mini_bert.analysis.doctor import data as doctor_data
+from mini_bert.analysis.doctor import symptoms
+from mini_bert.analysis.doctor.doctor import examine, examine_record
+from mini_bert.analysis.doctor.run_record import RunRecord
 
 
 def after(record: RunRecord, lines: int) -> RunRecord:

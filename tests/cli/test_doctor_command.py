@@ -8,10 +8,10 @@ import typer
 from typer.testing import CliRunner
 
 from mini_bert import ModelConfig
-from mini_bert.cli.doctor import doctor_command
-from mini_bert.text.prepare import prepare
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.cli.look.doctor import doctor_command
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.run import start_run
 

@@ -4,8 +4,8 @@ import json
 
 from typer.testing import CliRunner
 
-from mini_bert.cli import explore
 from mini_bert.cli.app import app
+from mini_bert.cli.look import explore
 
 
 def test_json_gives_the_address_of_the_server(monkeypatch):

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 pytest.importorskip("matplotlib", reason="figures need the extra viz")
 
 from mini_bert.cli.app import app
-from mini_bert.text.learn import learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.wordpiece.learn import learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 TEXT = "the cat sat on the mat and the dog lay by the door of the old house .\n\n"
 

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
-from mini_bert.cli.probe import probe_command
+from mini_bert.cli.measure.probe import probe_command
 from mini_bert.errors import DataError, InputError
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -59,7 +59,7 @@ def test_a_table_with_the_baselines_and_a_verdict(folder):
 def test_json_holds_everything_and_a_second_run_is_remembered(folder):
     data = json.loads(run(folder, "pos", "--json").stdout)
     assert {"model", "train", "test", "seed", "task", "baselines", "rows", "verdict", "notes", "sets"} <= set(data)
-    import mini_bert.cli.probe as module
+    import mini_bert.cli.measure.probe as module
     computed, module.probe = module.probe, None
     try:
         assert json.loads(run(folder, "pos", "--json").stdout) == data

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from mini_bert import InputError, VocabularyError
 from mini_bert.cli.app import app
-from mini_bert.cli.data import _coloured
+from mini_bert.cli.train.data import _coloured
 from mini_bert.text.batches import MLMBatch
-from mini_bert.text.tokenizer import WordPieceTokenizer
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 runner = CliRunner()
 PIECES = [*SPECIAL_TOKENS, "the", "The", "cat", "sat", "."]

@@ -25,7 +25,7 @@ def test_a_misspelt_verb_is_met_with_the_right_one():
 def test_filling_a_mask_does_not_wait_for_the_code_of_other_verbs():
     script = ("import sys; from mini_bert.cli import main; sys.argv = ['mini-bert', 'fill-mask', 'A [MASK].', '-q'];"
               "main()")
-    others = ["mini_bert.training.trainer", "mini_bert.evaluation.suite", "mini_bert.evaluation.probes"]
+    others = ["mini_bert.training.trainer", "mini_bert.evaluation.suite.suite", "mini_bert.evaluation.probes.probing"]
     asked = (f"try:\n    {script}\nexcept SystemExit:\n    pass\n"
              f"print([name for name in sys.modules if name in {others}])")
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

@@ -8,9 +8,9 @@ import typer
 from typer.testing import CliRunner
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
-from mini_bert.cli.zero_shot import agreement_command, blimp_command, facts_command, similarity_command
+from mini_bert.cli.measure.zero_shot import agreement_command, blimp_command, facts_command, similarity_command
 from mini_bert.errors import DataError, InputError
-from mini_bert.text.prepare import prepare
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["the", "cat", "cats", "sleeps", "sleep", "is", "are", "paris", "."]
@@ -99,7 +99,7 @@ def test_a_result_is_remembered_and_fresh_computes_it_again(folder, monkeypatch,
     name, file = arguments
     first = run(folder, name, folder / file)
     calls = []
-    module = sys.modules["mini_bert.cli.zero_shot"]
+    module = sys.modules["mini_bert.cli.measure.zero_shot"]
     opened = module.opened
     monkeypatch.setattr(module, "opened", lambda model: calls.append(model) or opened(model))
     assert run(folder, name, folder / file, "--threads", 1) == first

@@ -3,7 +3,7 @@
 import pytest
 
 from mini_bert import ConfigError, MiniBERT, ModelConfig, load_config, load_preset, preset_names
-from mini_bert.core.slots import SLOTS
+from mini_bert.core.registry import SLOTS
 
 COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert-tiny": 4_416_698,
           "bert-base": 109_514_298, "bert-large": 335_174_458, "small": 2_509_312, "debug": 6_720}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import InputError, MiniBERT, MiniBERTGradients, gradient_check, load_preset, mlm_cross_entropy
-from mini_bert.core.modelcheck import check_model, shrink
+from mini_bert.checks.models import check_model, shrink
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_gradient_check_refuses_what_it_cannot_check():
 
 
 def test_every_kind_of_model_passes_with_other_seeds():
-    from mini_bert.proof import models_to_check
+    from mini_bert.checks.check_all import models_to_check
 
     for name, config in models_to_check().items():
         assert [result for result in check_model(name, config, seed=11) if not result.passed] == []

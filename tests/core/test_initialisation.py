@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, MiniBERT, ModelConfig
-from mini_bert.core.initialisation import look_local
+from mini_bert.training.inits.local import look_local
 
 LOCAL = ModelConfig(num_layers=2, num_heads=4, hidden_size=96, intermediate_size=64, vocab_size=300,
                     max_seq_length=40)

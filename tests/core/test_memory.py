@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, MiniBERTGradients, load_preset, mask_tokens
-from mini_bert.core.memory import training_memory
+from mini_bert.training.memory import training_memory
 
 
 @pytest.mark.parametrize(("name", "batch_size", "rate"), [
@@ -34,7 +34,7 @@ def test_steps_take_no_fresh_pages_once_memory_is_kept():
 import resource
 import numpy as np
 from mini_bert import MiniBERT, MiniBERTGradients
-from mini_bert.core.memory import keep_freed_memory
+from mini_bert.training.memory import keep_freed_memory
 if not keep_freed_memory():
     raise SystemExit("77")
 grads = MiniBERTGradients(MiniBERT())

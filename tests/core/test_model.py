@@ -18,7 +18,7 @@ from mini_bert import (
     load_preset,
     mask_tokens,
 )
-from mini_bert.proof import models_to_check
+from mini_bert.checks.check_all import models_to_check
 
 VARIANTS = models_to_check()
 

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from mini_bert.checks.check_all import models_to_check
+from mini_bert.checks.models import check_model, shrink
 from mini_bert.core.gradcheck import check_operation
-from mini_bert.core.modelcheck import check_model, shrink
 from mini_bert.core.ops import Operation, operations
-from mini_bert.proof import models_to_check
 
 EMPTY = ("NoHead", "NoPooler", "NoPositions", "Head", "Pooler", "Positions")      # nothing to compute, or protocols
-COMPONENTS = ["layers", "feedforward", "attention", "block", "embeddings", "heads", "selection", "model",
-              "gradients"]
+COMPONENTS = ["modules.linear", "modules.feedforward.mlp", "modules.attention.self_attention", "modules.blocks.layer",
+              "modules.embeddings.embeddings", "modules.heads.language", "selection", "model", "gradients"]
 ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
 
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 import mini_bert
 from larger_bert import LargerBERT
 from mini_bert import CheckpointError, ConfigError, MiniBERT, MiniBertError, ModelConfig, load_preset
-from mini_bert.proof import models_to_check
+from mini_bert.checks.check_all import models_to_check
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, InputError, MiniBERT, MiniBERTGradients, ModelConfig, load_preset
-from mini_bert.core.task_heads import TASK_HEADS
+from mini_bert.core.modules.heads.task import TASK_HEADS
 from mini_bert.core.task_model import TaskBatch, TaskModel, with_dropout
 
 CONFIG = ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=64, max_seq_length=16)
@@ -92,7 +92,7 @@ def test_what_cannot_be_is_refused(base, rng):
 
 
 def test_every_head_passes_the_gradient_check():
-    from mini_bert.proof import prove
+    from mini_bert.checks.check_all import prove
 
     results = list(prove(["tasks"], seed=5))
     assert {result.subject for result in results} == {f"task head: {head}" for head in TASK_HEADS}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, ModelConfig
-from mini_bert.core.heads import NoHead
-from mini_bert.core.watch import recorded
-from mini_bert.proof import models_to_check
+from mini_bert.checks.check_all import models_to_check
+from mini_bert.core.hooks import recorded
+from mini_bert.core.modules.heads.language import NoHead
 
 VARIANTS = models_to_check()
 STEP = 1e-7               # small enough that no ReLU of these models is taken over its kink

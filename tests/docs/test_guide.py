@@ -68,7 +68,7 @@ LESSONS = [
     Lesson("learning guide", "perplexity", EVALUATION, "Run: perplexity"),
     Lesson("learning guide", "what probes ask", EVALUATION, "Run: a probe for parts of speech"),
     Lesson("learning guide", "probe for parts of speech", EVALUATION, "Run: a probe for parts of speech",
-           "mini_bert.evaluation.probes:probe_labels"),
+           "mini_bert.evaluation.probes.probing:probe_labels"),
     Lesson("learning guide", "what fine-tuning is", EVALUATION, "Run: a task that needs what pre-training taught"),
     Lesson("learning guide", "fine-tuning on sentiment", EVALUATION, "Run: a task that a baseline solves"),
     Lesson("learning guide", "attention analysis", EXPERIMENTS, "Run: importance of heads"),
@@ -87,19 +87,19 @@ LESSONS = [
     Lesson("improvements", "pictures of attention, gradients and weights", EXPERIMENTS,
            "Run: gradients and weights over a run",
            "mini_bert.plots:visualize_attention_patterns mini_bert.plots:plot_gradient_flow "
-           "mini_bert.analysis.weight_evolution:analyze_weight_evolution"),
+           "mini_bert.analysis.dynamics.weight_evolution:analyze_weight_evolution"),
     Lesson("improvements", "analyser of components", BLOCKS, "Run: layer normalisation",
            "mini_bert:MathematicalAnalyzer.analyze_attention_computation "
            "mini_bert:MathematicalAnalyzer.analyze_layer_norm_statistics "
            "mini_bert:MathematicalAnalyzer.analyze_ffn_activation_patterns"),
     Lesson("improvements", "training metrics", EXPERIMENTS, "Run: the loss around a model",
-           "mini_bert.evaluation.geometry:compute_effective_rank "
-           "mini_bert.analysis.sensitivity:analyze_learning_rate_sensitivity "
-           "mini_bert.analysis.sensitivity:compute_layer_wise_learning_rates"),
+           "mini_bert.evaluation.representations.geometry:compute_effective_rank "
+           "mini_bert.analysis.dynamics.sensitivity:analyze_learning_rate_sensitivity "
+           "mini_bert.analysis.dynamics.sensitivity:compute_layer_wise_learning_rates"),
     Lesson("improvements", "stability of training", EVALUATION, "Change and predict: what fine-tuning forgets",
-           "mini_bert.analysis.loss_landscape:analyze_loss_landscape "
-           "mini_bert.analysis.sensitivity:detect_mode_collapse "
-           "mini_bert.evaluation.forgetting:measure_catastrophic_forgetting"),
+           "mini_bert.analysis.dynamics.loss_landscape:analyze_loss_landscape "
+           "mini_bert.analysis.dynamics.sensitivity:detect_mode_collapse "
+           "mini_bert.evaluation.tasks.forgetting:measure_catastrophic_forgetting"),
     Lesson("improvements", "relative positions, RoPE, gates", EXPERIMENTS,
            "Run: a learned bias for each distance, and a gate on each head"),
     Lesson("improvements", "Lion, adaptive clipping, Lookahead", EXPERIMENTS, "Run: four ways to take a step"),
@@ -107,10 +107,11 @@ LESSONS = [
            "mini_bert:ModelFactory.create_model mini_bert:ModelFactory.load_model "
            "mini_bert:ModelFactory.create_tokenizer"),
     Lesson("improvements", "order of modules", MODEL, "Run: models from names",
-           "mini_bert.core.model: mini_bert.core.attention: mini_bert.core.embeddings: mini_bert.core.layers: "
-           "mini_bert.training.optimiser: mini_bert.training.schedule: "
+           "mini_bert.core.model: mini_bert.core.modules.attention.self_attention: "
+           "mini_bert.core.modules.embeddings.embeddings: mini_bert.core.modules.linear: "
+           "mini_bert.training.optimisers.adamw: mini_bert.training.schedules: "
            "mini_bert.text.batches: mini_bert.training.trainer: "
-           "mini_bert.evaluation.metrics: mini_bert.evaluation.probes: mini_bert.evaluation.finetuning.run: "
+           "mini_bert.evaluation.metrics: mini_bert.evaluation.probes.probing: mini_bert.evaluation.tasks.run: "
            "mini_bert.analysis.explorer: mini_bert.plots:"),
     Lesson("improvements", "order of configurations", MODEL, "Run: models from names",
            "mini_bert:load_config mini_bert:load_preset mini_bert:preset_names"),
@@ -126,33 +127,33 @@ LESSONS = [
            "mini_bert.evaluation.metrics:masked_accuracy mini_bert.evaluation.metrics:compute_perplexity "
            "mini_bert.evaluation.metrics:compute_gradient_norm"),
     Lesson("improvements", "metrics, second level", EVALUATION, "Run: representations in numbers",
-           "mini_bert.evaluation.geometry:compute_token_diversity "
-           "mini_bert.evaluation.geometry:compute_layer_similarity "
-           "mini_bert.evaluation.geometry:compute_attention_entropy "
-           "mini_bert.evaluation.geometry:compute_effective_dimensionality"),
+           "mini_bert.evaluation.representations.geometry:compute_token_diversity "
+           "mini_bert.evaluation.representations.geometry:compute_layer_similarity "
+           "mini_bert.evaluation.representations.geometry:compute_attention_entropy "
+           "mini_bert.evaluation.representations.geometry:compute_effective_dimensionality"),
     Lesson("improvements", "metrics, third level", EVALUATION, "Run: knowledge without training a probe",
-           "mini_bert.evaluation.probes:analyze_linguistic_probes "
-           "mini_bert.evaluation.geometry:compute_representation_geometry "
-           "mini_bert.evaluation.composition:measure_compositional_understanding"),
+           "mini_bert.evaluation.probes.probing:analyze_linguistic_probes "
+           "mini_bert.evaluation.representations.geometry:compute_representation_geometry "
+           "mini_bert.evaluation.representations.composition:measure_compositional_understanding"),
     Lesson("improvements", "attention heat map", ATTENTION, "Run: a picture of attention",
            "mini_bert.report.figures:create_attention_heatmap"),
     Lesson("improvements", "gradients by layer", EXPERIMENTS,
            "Change and predict: gradients by layer, post-LN and pre-LN",
-           "mini_bert.analysis.gradient_flow:analyze_gradient_magnitudes_by_layer"),
+           "mini_bert.analysis.dynamics.gradient_flow:analyze_gradient_magnitudes_by_layer"),
     Lesson("improvements", "weights over checkpoints", EXPERIMENTS, "Run: how do attention patterns evolve",
-           "mini_bert.analysis.weight_evolution:track_weight_changes"),
+           "mini_bert.analysis.dynamics.weight_evolution:track_weight_changes"),
     Lesson("improvements", "curriculum learning", EXPERIMENTS, "Run: a curriculum"),
     Lesson("improvements", "adaptive masking", EXPERIMENTS, "Run: masking that answers the model",
            "mini_bert.text.masking:Masking"),
     Lesson("improvements", "auxiliary tasks", EXPERIMENTS, "Run: a second task",
            "mini_bert:MiniBERTGradients.backward_from_hidden"),
     Lesson("improvements", "syntax, meaning and facts", EVALUATION, "Run: knowledge without training a probe",
-           "mini_bert.evaluation.probes:probe_syntactic_knowledge "
-           "mini_bert.evaluation.similarity:probe_semantic_knowledge "
-           "mini_bert.evaluation.facts:probe_factual_knowledge"),
+           "mini_bert.evaluation.probes.probing:probe_syntactic_knowledge "
+           "mini_bert.evaluation.representations.similarity:probe_semantic_knowledge "
+           "mini_bert.evaluation.zero_shot.facts:probe_factual_knowledge"),
     Lesson("improvements", "geometry and stability of vectors", EVALUATION, "Run: knowledge without training a probe",
-           "mini_bert.evaluation.geometry:compute_representation_geometry "
-           "mini_bert.evaluation.stability:measure_representation_stability"),
+           "mini_bert.evaluation.representations.geometry:compute_representation_geometry "
+           "mini_bert.evaluation.representations.stability:measure_representation_stability"),
     # the comparison: 1
     Lesson("comparison", "attention in two lines", ATTENTION, "Run: why divide by the root of d_k"),
 ]

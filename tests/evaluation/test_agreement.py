@@ -7,10 +7,10 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
-from mini_bert.evaluation.agreement import agreement
 from mini_bert.evaluation.formats.agreement import AgreementItem, read_agreement
 from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import share
+from mini_bert.evaluation.zero_shot.agreement import agreement
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 LINZEN = Path(__file__).parents[3] / "shared" / "data" / "eval" / "agreement" / "subj_agr_filtered"

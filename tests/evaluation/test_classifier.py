@@ -5,7 +5,7 @@ import pytest
 
 from mini_bert.core.gradcheck import CheckResult
 from mini_bert.errors import InputError
-from mini_bert.evaluation.classifier import Classifier, Recipe, Scaling, gradient_checks, train_classifier
+from mini_bert.evaluation.probes.classifier import Classifier, Recipe, Scaling, gradient_checks, train_classifier
 
 
 @pytest.mark.parametrize("result", gradient_checks(0), ids=lambda r: f"{r.case}: {r.gradient}")

@@ -7,7 +7,12 @@ import pytest
 
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
-from mini_bert.evaluation.composition import Contrast, Phrase, built_in_cases, measure_compositional_understanding
+from mini_bert.evaluation.representations.composition import (
+    Contrast,
+    Phrase,
+    built_in_cases,
+    measure_compositional_understanding,
+)
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 CASES = built_in_cases()

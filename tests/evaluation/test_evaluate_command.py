@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mini_bert.cli.app import app
-from mini_bert.cli.evaluate import _loss
+from mini_bert.cli.measure.evaluate import _loss
 from mini_bert.errors import DataError, InputError
-from mini_bert.evaluation.suite import PARTS
+from mini_bert.evaluation.suite.suite import PARTS
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_without_tasks_the_rest_is_said_to_need_them(place, run):
 
 
 def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
-    import mini_bert.text.pydocs as pydocs
+    import mini_bert.text.corpora.pydocs as pydocs
 
     lines = ["The dog runs in the king .", "", "A cat sees the queen ."] * 9
     monkeypatch.setattr(pydocs, "pydocs", lambda: iter(lines))

@@ -8,9 +8,9 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
-from mini_bert.evaluation.facts import probe_factual_knowledge
 from mini_bert.evaluation.formats.lama import Fact, read_facts
 from mini_bert.evaluation.statistics import share
+from mini_bert.evaluation.zero_shot.facts import probe_factual_knowledge
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 LAMA = Path(__file__).parents[3] / "shared" / "data" / "eval" / "lama" / "trex"

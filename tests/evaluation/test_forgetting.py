@@ -5,9 +5,9 @@ import pytest
 
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.core.task_model import TaskModel
-from mini_bert.evaluation.forgetting import masked_before_and_after, measure_catastrophic_forgetting
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.prepare import prepare
+from mini_bert.evaluation.tasks.forgetting import masked_before_and_after, measure_catastrophic_forgetting
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 CONFIG = ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=16, vocab_size=9, max_seq_length=16)

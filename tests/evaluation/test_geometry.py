@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mini_bert import InputError, MiniBERT
-from mini_bert.evaluation.geometry import (
+from mini_bert.evaluation.representations.geometry import (
     analyze_representation_geometry,
     compute_anisotropy,
     compute_attention_entropy,

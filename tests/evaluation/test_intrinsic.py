@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mini_bert import InputError, MiniBERT, MiniBERTGradients, ModelConfig, WordPieceTokenizer
-from mini_bert.evaluation import intrinsic as module
-from mini_bert.evaluation.geometry import compute_effective_dimensionality, compute_token_diversity
-from mini_bert.evaluation.intrinsic import intrinsic
 from mini_bert.evaluation.metrics import compute_gradient_norm
+from mini_bert.evaluation.representations import intrinsic as module
+from mini_bert.evaluation.representations.geometry import compute_effective_dimensionality, compute_token_diversity
+from mini_bert.evaluation.representations.intrinsic import intrinsic
 from mini_bert.text.batches import Batches
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.prepare import prepare
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["a", "b", "c", "d", "e", "f"]

@@ -12,8 +12,8 @@ from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.evaluation.masked_lm import Frequencies, predictions, report
 from mini_bert.text.batches import Batches
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.prepare import prepare
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.batch_gradients import evaluate_batches, micro_batches
 from mini_bert.training.workers import Workers

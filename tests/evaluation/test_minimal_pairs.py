@@ -9,10 +9,10 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import CorpusError, DataError, InputError
 from mini_bert.evaluation.formats.minimal_pairs import MinimalPair
-from mini_bert.evaluation.minimal_pairs import average_share, minimal_pairs, of_each_paradigm, won
 from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import share
-from mini_bert.text.prepare import prepare
+from mini_bert.evaluation.zero_shot.minimal_pairs import average_share, minimal_pairs, of_each_paradigm, won
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = ["a", "b", "c", "d"]

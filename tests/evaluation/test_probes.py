@@ -7,11 +7,9 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
-from mini_bert.evaluation.classifier import Recipe
-from mini_bert.evaluation.entities import entity_f1
 from mini_bert.evaluation.formats.conllu import Sentence
-from mini_bert.evaluation.probe_sets import probe_sets
-from mini_bert.evaluation.probes import (
+from mini_bert.evaluation.probes.classifier import Recipe
+from mini_bert.evaluation.probes.probing import (
     MIX,
     ProbeData,
     ProbeOptions,
@@ -24,7 +22,9 @@ from mini_bert.evaluation.probes import (
     probe_syntactic_knowledge,
     word_memory,
 )
+from mini_bert.evaluation.probes.sets import probe_sets
 from mini_bert.evaluation.statistics import over_seeds
+from mini_bert.evaluation.tasks.bio import entity_f1
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = [f"w{i}" for i in range(12)]
@@ -108,13 +108,13 @@ def test_the_layer_is_chosen_by_the_development_set():
 
 
 def test_layers_that_do_not_fit_together_are_probed_in_turn_on_the_same_sentences(model, monkeypatch):
-    import mini_bert.evaluation.probes as module
+    import mini_bert.evaluation.probes.probing as module
 
     train, test, dev = sentences(80, 0), sentences(20, 1), sentences(20, 2)
     whole = {task: probe(model, TOKENIZER, task, ProbeData(train, test, dev), QUICK) for task in ("pos", "dep")}
     few = partial(probe_sets, max_bytes=2 * model.params.flat.nbytes + 2 * 120 * 6 * 2 * 16)
     monkeypatch.setattr(module, "probe_sets", few)
-    monkeypatch.setattr("mini_bert.evaluation.structural_probe.probe_sets", few)
+    monkeypatch.setattr("mini_bert.evaluation.probes.structural.probe_sets", few)
     found = {task: probe(model, TOKENIZER, task, ProbeData(train, test, dev), QUICK) for task in ("pos", "dep")}
     for task in whole:
         assert found[task]["sets"] == whole[task]["sets"]

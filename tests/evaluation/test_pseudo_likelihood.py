@@ -5,7 +5,12 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import ConfigError, InputError
-from mini_bert.evaluation.pseudo_likelihood import pseudo_log_likelihoods, read_sequences, single_piece, window
+from mini_bert.evaluation.zero_shot.pseudo_likelihood import (
+    pseudo_log_likelihoods,
+    read_sequences,
+    single_piece,
+    window,
+)
 from mini_bert.inference.score import score
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.workers import Workers

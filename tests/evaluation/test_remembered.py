@@ -2,7 +2,7 @@
 
 import pytest
 
-from mini_bert.evaluation.remembered import remembered
+from mini_bert.evaluation.suite.result_cache import remembered
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.formats.words import Analogies, Similarity, read_words
 from mini_bert.evaluation.ranking import ranks
 from mini_bert.evaluation.ranking import spearman_interval as spearman
-from mini_bert.evaluation.similarity import (
+from mini_bert.evaluation.representations.similarity import (
     STATIC,
     analogy_answers,
     contextual_vectors,

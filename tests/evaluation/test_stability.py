@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
-from mini_bert.evaluation.stability import PERTURBATIONS, measure_representation_stability
+from mini_bert.evaluation.representations.stability import PERTURBATIONS, measure_representation_stability
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

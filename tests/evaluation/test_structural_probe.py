@@ -7,8 +7,7 @@ import pytest
 
 from mini_bert.errors import InputError
 from mini_bert.evaluation.formats.conllu import Sentence
-from mini_bert.evaluation.ranking import ranks, spearman
-from mini_bert.evaluation.structural_probe import (
+from mini_bert.evaluation.probes.structural import (
     StructuralRecipe,
     distance_forward,
     gradient_checks,
@@ -16,13 +15,14 @@ from mini_bert.evaluation.structural_probe import (
     probe_structure,
     train_structural,
 )
-from mini_bert.evaluation.trees import (
+from mini_bert.evaluation.probes.trees import (
     by_sentence_length,
     linear_chain,
     spanning_edges,
     structural_scores,
     tree_distances,
 )
+from mini_bert.evaluation.ranking import ranks, spearman
 
 HEADS = (2, 0, 5, 5, 2, 2)            # 2 is the root; 1, 5 and 6 below it, 3 and 4 below 5
 

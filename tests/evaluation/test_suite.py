@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from suite_folder import make_model
 
-import mini_bert.evaluation.suite as suite
+import mini_bert.evaluation.suite.suite as suite
 from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.errors import CorpusError, DataError, InputError, NumericalError
 from mini_bert.evaluation.ngrams import NgramCounts
 from mini_bert.evaluation.statistics import Interval, of_groups
-from mini_bert.evaluation.suite import PARTS, Listener, comprehensive_evaluation
-from mini_bert.evaluation.suite_context import FULL, QUICK, Context, Sizes
-from mini_bert.evaluation.suite_parts import predictions
-from mini_bert.evaluation.suite_rows import NUMBER, Row, shown
-from mini_bert.evaluation.task_folder import TaskFolder
+from mini_bert.evaluation.suite.context import FULL, QUICK, Context, Sizes
+from mini_bert.evaluation.suite.parts import predictions
+from mini_bert.evaluation.suite.rows import NUMBER, Row, shown
+from mini_bert.evaluation.suite.suite import PARTS, Listener, comprehensive_evaluation
+from mini_bert.evaluation.tasks.folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
 from mini_bert.report.page import figure

@@ -4,7 +4,7 @@ import pytest
 
 from mini_bert.errors import DataError
 from mini_bert.evaluation.samples import sampled
-from mini_bert.evaluation.task_folder import LOOKED_FOR, TaskFolder, find_tasks, question_files
+from mini_bert.evaluation.tasks.folder import LOOKED_FOR, TaskFolder, find_tasks, question_files
 
 
 def touch(root, *names, text="x\n"):

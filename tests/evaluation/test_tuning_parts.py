@@ -6,9 +6,9 @@ import pytest
 from suite_folder import make_model, make_tasks
 
 from mini_bert import MiniBERT, WordPieceTokenizer
-from mini_bert.evaluation.suite_context import QUICK, Context
-from mini_bert.evaluation.suite_parts import tuning
-from mini_bert.evaluation.task_folder import find_tasks
+from mini_bert.evaluation.suite.context import QUICK, Context
+from mini_bert.evaluation.suite.parts import tuning
+from mini_bert.evaluation.tasks.folder import find_tasks
 
 
 @pytest.fixture

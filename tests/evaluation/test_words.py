@@ -6,9 +6,9 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.formats.conllu import Sentence
-from mini_bert.evaluation.held_vectors import held_bytes
-from mini_bert.evaluation.probe_sets import probe_sets
-from mini_bert.evaluation.words import align_words, layer_names, word_vectors
+from mini_bert.evaluation.probes.quantised_vectors import held_bytes
+from mini_bert.evaluation.probes.sets import probe_sets
+from mini_bert.evaluation.probes.word_vectors import align_words, layer_names, word_vectors
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.workers import Workers
 

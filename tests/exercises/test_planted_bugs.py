@@ -73,7 +73,7 @@ def test_a_patch_changes_the_code_and_puts_it_back(bug):
 
 
 def test_everybody_who_imported_the_function_runs_the_changed_line():
-    from mini_bert.core import layers
+    from mini_bert.core.modules import linear as layers
 
     assert layers.layernorm_backward is layernorm_backward
     healthy_names = layernorm_backward.__code__.co_names, layernorm_backward.__code__.co_code

@@ -7,7 +7,7 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.explorer.session import Session
-from mini_bert.text.prepare import prepare
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.run import start_run

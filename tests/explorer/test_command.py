@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from mini_bert.analysis.forward_steps import step_through_forward_pass
+from mini_bert.analysis.passes.forward_steps import step_through_forward_pass
 from mini_bert.cli import main
 from mini_bert.explorer.assets import STYLES
 from mini_bert.explorer.export import MISSING, export_page, key_of, page
@@ -94,7 +94,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(capsys, monkeypatch, tmp_path
 
 
 def test_without_its_libraries_the_command_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setattr("mini_bert.cli.explore.find_spec", lambda name: None)
+    monkeypatch.setattr("mini_bert.cli.look.explore.find_spec", lambda name: None)
     code, _, err = command(capsys, monkeypatch, "--no-browser")
     assert code == 2
     assert "pip install 'mini-bert[explorer]'" in err

@@ -13,8 +13,9 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer's server needs starlette: pip install 'mini-bert[explorer]'")
 
 from mini_bert import MiniBERT
-from mini_bert.analysis.backward_steps import backward_pass
-from mini_bert.analysis.forward_steps import forward_pass
+from mini_bert.analysis.passes.backward_steps import backward_pass
+from mini_bert.analysis.passes.forward_steps import forward_pass
+from mini_bert.checks.check_all import models_to_check
 from mini_bert.errors import ConfigError, InputError
 from mini_bert.explorer.answers import ANSWERS
 from mini_bert.explorer.assets import FILES, MODULES, STATIC, to_json
@@ -22,7 +23,6 @@ from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
 from mini_bert.explorer.server import create_app, is_loopback, open_socket
 from mini_bert.explorer.session import Session
-from mini_bert.proof import models_to_check
 
 TEXT = "the cat sat on a mat ."
 SENTENCE = {"text": TEXT, "mask": "2"}

@@ -14,9 +14,9 @@ from mini_bert.cli.app import app
 from mini_bert.errors import CheckpointError, ConfigError, CorpusError, VocabularyError
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.fit import Stopped, fit
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.grow import grow_model
 from mini_bert.training.trainer import Listener
 

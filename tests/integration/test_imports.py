@@ -15,11 +15,12 @@ FOUNDATION = {"errors", "files", "interrupts", "pretrained", "randomness", "sett
 ALLOWED = {
     "core": set(),
     "text": set(),
+    "checks": {"core", "configs", "evaluation"},
     "configs": {"core"},
     "training": {"core", "text", "configs"},
     "evaluation": {"core", "text", "configs", "training", "inference"},
     "analysis": {"core", "text", "configs", "training", "inference", "evaluation"},
-    "exercises": {"core", "text", "configs", "training", "analysis"},
+    "exercises": {"core", "text", "configs", "checks", "training", "analysis"},
     "plots": set(),
     "inference": {"core", "text"},
     "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots"},
@@ -29,6 +30,7 @@ ALLOWED = {
     "explorer": {"core", "text", "configs", "training", "inference", "evaluation", "analysis", "factory"},
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
+               "checks": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"}, "exercises": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"},

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 KILLS = 20
 PROGRAM = """

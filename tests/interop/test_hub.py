@@ -9,10 +9,10 @@ import pytest
 
 from mini_bert import CorpusError
 from mini_bert.interop.hub import HubName, HubSource, parse_hub_name
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.sources import ReadingReport, find_sources, paragraphs
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 
 @pytest.mark.parametrize(("name", "parts"), [
@@ -44,7 +44,7 @@ def test_without_the_library_it_says_how_to_get_it(monkeypatch, found):
 
 
 def test_the_library_is_loaded_only_when_it_is_used():
-    program = "import sys, mini_bert\nfrom mini_bert.text.sources import find_sources\nfind_sources(['-'])\n" \
+    program = "import sys, mini_bert\nfrom mini_bert.text.corpora.sources import find_sources\nfind_sources(['-'])\n" \
               "print('datasets' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.normalise import replacements
-from mini_bert.text.tokenizer import WordPieceTokenizer
-from mini_bert.text.unicode_tables import COMBINING, DECOMPOSED, STANDING
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
+from mini_bert.text.wordpiece.unicode_tables import COMBINING, DECOMPOSED, STANDING
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed; `make parity` installs it")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed; `make parity` installs it")

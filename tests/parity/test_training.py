@@ -12,7 +12,7 @@ from mini_bert.randomness import generator
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.optimiser import AdamW
+from mini_bert.training.optimisers.adamw import AdamW
 from mini_bert.training.trainer import Trainer
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; `make parity` installs it")

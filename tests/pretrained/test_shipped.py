@@ -14,8 +14,8 @@ from mini_bert.cli.app import app
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.inference.fill_mask import fill_mask
 from mini_bert.pretrained import located, shipped_names
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.prepare import prepare
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
 
 DEV = Path(__file__).parents[3] / "shared" / "data" / "pretrain"
 SENTENCES = (located("mini").parent / "sentences.txt").read_text("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Write mini_bert/text/unicode_tables.py: how the reference BERT tokenizer classes every character.
+"""Write mini_bert/text/wordpiece/unicode_tables.py: how the reference BERT tokenizer classes every character.
 
 Run it where `tokenizers` is installed: .venv-parity/bin/python tests/reference/make_unicode_tables.py
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "unaffable", "master",
          "who", "ran", "away"]

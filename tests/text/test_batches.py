@@ -12,8 +12,8 @@ from mini_bert.text.batches import Batches, PackedSequences, PairSequences, Sent
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
-from mini_bert.text.tokenizer import WordPieceTokenizer
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 CLS, SEP, PAD, MASK = 2, 3, 0, 4
 

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text import prepare as module
-from mini_bert.text import seen as seen_module
-from mini_bert.text import sources as sources_module
 from mini_bert.text.batches import Batches
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare, token_dtype
-from mini_bert.text.seen import Seen
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora import dedup as seen_module
+from mini_bert.text.corpora import prepare as module
+from mini_bert.text.corpora import sources as sources_module
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.dedup import Seen
+from mini_bert.text.corpora.prepare import prepare, token_dtype
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(file, tmp_path, tokenize
 def test_a_killed_preparation_leaves_nothing_that_looks_finished(tmp_path, tokenizer, make_text):
     (tmp_path / "a.txt").write_text(make_text(3000, seed=5))
     tokenizer.save(tmp_path / "tokenizer")
-    program = ("import sys\nfrom mini_bert.text.prepare import prepare\n"
-               "from mini_bert.text.tokenizer import WordPieceTokenizer\n"
+    program = ("import sys\nfrom mini_bert.text.corpora.prepare import prepare\n"
+               "from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer\n"
                "t = WordPieceTokenizer.load(sys.argv[1])\n"
                "prepare([sys.argv[2]] * 50, t, sys.argv[3], workers=1, deduplicate=False)\n")
     out = tmp_path / "made"

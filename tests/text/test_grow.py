@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, MiniBERT, ModelConfig, VocabularyError
-from mini_bert.text.grow import grow_vocabulary
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.wordpiece.grow import grow_vocabulary
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.grow import grow_model
 
 TEXT = ["the cat sat on the mat and ran to the castle"] * 10

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import VocabularyError
-from mini_bert.text.learn import count_words, learn_vocabulary
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 
 
 def slowly(words: dict[str, int], vocab_size: int, min_frequency: int) -> list[str]:
@@ -67,7 +67,7 @@ def test_words_are_counted_as_bert_sees_them():
 def test_counting_in_small_portions_is_the_same(monkeypatch):
     texts = ["the cat sat on the mat " * 3, "a cat, a mat; the end " * 2]
     whole = count_words(texts)
-    monkeypatch.setattr("mini_bert.text.learn._CHUNKS_IN_MEMORY", 2)
+    monkeypatch.setattr("mini_bert.text.wordpiece.learn._CHUNKS_IN_MEMORY", 2)
     assert count_words(texts) == whole
 
 

@@ -8,13 +8,13 @@ from itertools import islice, pairwise
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text import pydocs as module
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.pydocs import PydocsSource, prose, pydocs
-from mini_bert.text.sources import FileSource, ReadingReport, find_sources
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora import pydocs as module
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.pydocs import PydocsSource, prose, pydocs
+from mini_bert.text.corpora.sources import FileSource, ReadingReport, find_sources
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 NUMPY = '''Return the evenly spaced values,
     as `numpy.linspace` does.
@@ -108,7 +108,7 @@ def test_always_the_same(lines):
 def test_what_a_process_has_loaded_or_replaced_changes_nothing(monkeypatch):
     # of the modules that are asked and not parsed; pytest, for one, has put hooks of its own into sys
     program = """
-import mini_bert.text.pydocs as module
+import mini_bert.text.corpora.pydocs as module
 module._documents = lambda: map(module._compiled, module._COMPILED)
 print(*module.pydocs(), sep="\\n")
 """

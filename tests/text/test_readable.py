@@ -2,7 +2,7 @@
 
 import pytest
 
-from mini_bert.text.readable import readable
+from mini_bert.text.wordpiece.detokenize import readable
 
 
 @pytest.mark.parametrize(("spaced", "text"), [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_bert.text.sentences import sentences
+from mini_bert.text.corpora.sentences import sentences
 
 
 @pytest.mark.parametrize(("paragraph", "expected"), [

@@ -11,8 +11,8 @@ import threading
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text import sources as module
-from mini_bert.text.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.corpora import sources as module
+from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
 
 TEXT = "first paragraph\nsecond\n\n\n  \nnext document\n"
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import InputError, VocabularyError
-from mini_bert.text import tokenizer as module
-from mini_bert.text.normalise import replacements
-from mini_bert.text.tokenizer import WordPieceTokenizer
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from mini_bert.text.wordpiece import tokenizer as module
+from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 PIECES = [*SPECIAL_TOKENS, "un", "##aff", "##able", "the", "cat", "sat", ".", ",", "'", "t", "don", "(", ")", "e",
           "##e", "a", "##a", "##t", "日", "本", "E", "Cat", "3", "14", "[", "]", "mask", "#"]

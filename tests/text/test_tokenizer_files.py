@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from mini_bert import CorpusError, InputError, ModelFactory, VocabularyError
-from mini_bert.text.corpus import MANIFEST, Corpus
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.corpus import MANIFEST, Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 PIECES = [*SPECIAL_TOKENS, "the", "The", "cat"]
 CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mini_bert import ModelConfig
-from mini_bert.text.corpus import Corpus
-from mini_bert.text.learn import count_words, learn_vocabulary
-from mini_bert.text.prepare import prepare
-from mini_bert.text.tokenizer import WordPieceTokenizer
+from mini_bert.text.corpora.corpus import Corpus
+from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
+from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.config import TrainingConfig
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away"]

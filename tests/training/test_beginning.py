@@ -7,8 +7,8 @@ import pytest
 
 from mini_bert import ConfigError, MiniBERT
 from mini_bert.text.batches import Batches
-from mini_bert.training.beginning import new_model
 from mini_bert.training.config import TrainingConfig
+from mini_bert.training.initial_model import new_model
 from mini_bert.training.trainer import Listener, Trainer
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from mini_bert import ConfigError, ParameterError
 from mini_bert.core.params import Parameters, ParamSpec
-from mini_bert.training import optimiser as module
-from mini_bert.training.optimiser import AdamW
+from mini_bert.training.optimisers import adamw as module
+from mini_bert.training.optimisers.adamw import AdamW
 from mini_bert.training.workers import workers
 
 LAYOUT = [ParamSpec("W", (30, 40), 1.0), ParamSpec("b", (40,), 1.0), ParamSpec("U", (40, 7), 1.0),

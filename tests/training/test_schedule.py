@@ -3,7 +3,7 @@
 import pytest
 
 from mini_bert import ConfigError
-from mini_bert.training.schedule import learning_rate
+from mini_bert.training.schedules import learning_rate
 
 
 def curve(schedule: str, **options: float) -> list[float]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Array, BoolArray
 from ..gradcheck import Check
-from ..watch import Watch, unwatched
+from ..hooks import Watch, unwatched
 from .dropout import DropoutCache, dropout_backward, dropout_forward
 from .softmax import softmax_backward, softmax_forward
 

@@ -8,7 +8,7 @@ conventions, and is given as B-.
 from os import PathLike
 
 from ...errors import DataError
-from ..entities import as_bio, is_bio
+from ..tasks.bio import as_bio, is_bio
 from .conllu import Sentence
 from .lines import numbered_lines, wrong
 

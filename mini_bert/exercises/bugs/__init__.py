@@ -2,7 +2,7 @@
 
 from .bug import Bug
 from .causes import CAUSES
-from .means import MEANS, Look, Means, healthy
+from .diagnostics import MEANS, Look, Means, healthy
 from .planted import BUGS
 
 __all__ = ["BUGS", "CAUSES", "MEANS", "Bug", "Look", "Means", "healthy"]

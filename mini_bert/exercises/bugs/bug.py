@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import MiniBertError
 from .causes import CAUSES
-from .means import MEANS, Look, healthy, refused
+from .diagnostics import MEANS, Look, healthy, refused
 from .planting import Edit, planted
 
 

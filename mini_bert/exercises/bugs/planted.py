@@ -8,14 +8,15 @@ from .planting import Edit
 
 _MODEL = "core.model:MiniBERT"
 _ATTEND = "core.ops.attention"
-_POSITIONS = "core.embeddings:LearnedPositions"
+_POSITIONS = "core.modules.embeddings.embeddings:LearnedPositions"
 
 BUGS = {bug.name: bug for bug in (
     Bug(name="bug-01",
         question="The run stays behind the healthy one, and the gradient check complains about some of the model's "
                  "parameters and not about others.",
         cause="residual",
-        edits=(Edit("core.block:PostLNLayer.backward", "return select.take_backward(dsum, dx)", "return dx"),),
+        edits=(Edit("core.modules.blocks.layer:PostLNLayer.backward",
+                    "return select.take_backward(dsum, dx)", "return dx"),),
         caught_by=("gradcheck", "curve"), silent=("padding",),
         hints=("All operations agree with finite differences: each part is right, and what puts them together is not.",
                "Order the parameters of the model as the gradient meets them, from the head down to the embeddings. "
@@ -26,7 +27,7 @@ BUGS = {bug.name: bug for bug in (
         question="With the same settings the run goes another way from its first steps on. In this short one the loss "
                  "even falls faster; all the same, something is wrong.",
         cause="bias-correction",
-        edits=(Edit("training.optimiser:AdamW._update", "m_factor, root = (1 - b1) / (1 - b1**self.t)",
+        edits=(Edit("training.optimisers.adamw:AdamW._update", "m_factor, root = (1 - b1) / (1 - b1**self.t)",
                     "m_factor, root = 1 - b1, sqrt(1 - b2)"),),
         caught_by=("first-steps", "curve"), silent=("gradcheck", "again"),
         hints=("The gradients are right, in the check and from one time to the next; look at what is done with them.",

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...analysis.doctor import Diagnosis, examine
+from ...analysis.doctor.doctor import Diagnosis, examine
 from ...core.config import ModelConfig
 from ...errors import NumericalError
 from ...randomness import generator
-from ...text.prepare import prepare
-from ...text.tokenizer import WordPieceTokenizer
+from ...text.corpora.prepare import prepare
 from ...text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.config import TrainingConfig
 from ...training.run import start_run
 from ...training.trainer import Listener

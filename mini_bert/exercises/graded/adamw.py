@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.params import Parameters, ParamSpec
 from ...randomness import generator
-from ...training.optimiser import AdamW
+from ...training.optimisers.adamw import AdamW
 from ..answer import Answer, AnswerError
 from ..compared import Compared
 from ..exercise import Clues, Pieces, Wrong, named

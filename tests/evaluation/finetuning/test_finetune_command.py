@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.core.task_model import TaskModel
-from mini_bert.evaluation.finetuning.answers import placed_words
-from mini_bert.evaluation.finetuning.storage import load_task, save_task
+from mini_bert.evaluation.tasks.answers import placed_words
+from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -78,7 +78,7 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     def trained(*arguments, **options):
         raise AssertionError("it was trained")
 
-    monkeypatch.setattr("mini_bert.cli.finetune.run_task", trained)
+    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", trained)
     (tmp_path / "file").write_text("x")
     assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
     assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))

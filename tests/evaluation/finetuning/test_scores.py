@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mini_bert.evaluation.finetuning.scores import answer_f1, exact_match, macro_f1
+from mini_bert.evaluation.tasks.scores import answer_f1, exact_match, macro_f1
 
 
 def test_macro_f1_is_the_mean_over_labels():

@@ -4,15 +4,15 @@ import pytest
 from task_files import CONFIG
 
 from mini_bert import MiniBERT
-from mini_bert.evaluation.finetuning import bag_of_words
-from mini_bert.evaluation.finetuning.bag_of_words import bag_of_words_accuracy
-from mini_bert.evaluation.finetuning.run import run_task
-from mini_bert.evaluation.finetuning.scores import answer_f1
-from mini_bert.evaluation.finetuning.tasks import Classification, Entities, Questions
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question
 from mini_bert.evaluation.formats.tables import Labelled
-from mini_bert.evaluation.suite_parts import tuning
+from mini_bert.evaluation.suite.parts import tuning
+from mini_bert.evaluation.tasks import bag_of_words
+from mini_bert.evaluation.tasks.bag_of_words import bag_of_words_accuracy
+from mini_bert.evaluation.tasks.run import run_task
+from mini_bert.evaluation.tasks.scores import answer_f1
+from mini_bert.evaluation.tasks.task_names import Classification, Entities, Questions
 from mini_bert.training.finetune import FinetuneConfig
 
 GOOD, BAD = Labelled("good film", None, "pos"), Labelled("bad film", None, "neg")

@@ -9,13 +9,13 @@ import mini_bert
 from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.core.task_model import TaskModel
 from mini_bert.errors import CheckpointError, DataError, InputError
-from mini_bert.evaluation.finetuning.encode import encode_questions, encode_words
-from mini_bert.evaluation.finetuning.predict import answers
-from mini_bert.evaluation.finetuning.storage import load_task, save_task
-from mini_bert.evaluation.finetuning.tasks import Classification, Entities, Questions
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question, read_questions
 from mini_bert.evaluation.formats.tables import Labelled
+from mini_bert.evaluation.tasks.encode import encode_questions, encode_words
+from mini_bert.evaluation.tasks.predict import answers
+from mini_bert.evaluation.tasks.storage import load_task, save_task
+from mini_bert.evaluation.tasks.task_names import Classification, Entities, Questions
 from mini_bert.training.workers import Workers
 
 
@@ -48,7 +48,7 @@ def test_a_second_run_is_remembered(data, monkeypatch):
     command = ["finetune", "--model", data / "model", "--train", data / "train.tsv", "--dev", data / "dev.tsv",
                "--epochs", 1, "--no-random-init", "--max-samples", 30]
     first = run(*command)
-    monkeypatch.setattr("mini_bert.cli.finetune.run_task", None)
+    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", None)
     assert run(*command) == first
 
 
@@ -147,7 +147,7 @@ def test_an_interrupted_save_leaves_no_task_of_two_models(saved, tokenizer, monk
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mini_bert.evaluation.finetuning.storage.write_files", interrupted)
+    monkeypatch.setattr("mini_bert.evaluation.tasks.storage.write_files", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_task(saved, TaskModel(MiniBERT(CONFIG, seed=1), "sequence", 2), tokenizer, "any", ["no", "yes"], {})
     with pytest.raises(CheckpointError, match=r"has no task\.json"):

@@ -3,9 +3,9 @@
 import pytest
 
 from mini_bert.errors import DataError
-from mini_bert.evaluation.entities import as_bio, entity_f1, entity_spans, is_bio
 from mini_bert.evaluation.formats.conll import read_conll
 from mini_bert.evaluation.formats.conllu import Sentence
+from mini_bert.evaluation.tasks.bio import as_bio, entity_f1, entity_spans, is_bio
 
 
 def test_sentences_of_columns(tmp_path):

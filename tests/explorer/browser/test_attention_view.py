@@ -3,7 +3,7 @@
 import pytest
 from browsing import MASK, TEXT, Keys
 
-from mini_bert.analysis.attention_heads import query_key_terms
+from mini_bert.analysis.attention.heads import query_key_terms
 
 
 def test_all_heads_one_head_and_one_pair_are_shown(page, model, words):

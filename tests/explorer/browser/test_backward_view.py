@@ -3,7 +3,7 @@
 import pytest
 from browsing import MASK, TEXT, Keys
 
-from mini_bert.analysis.backward_steps import step_through_backward_pass, verify_entry
+from mini_bert.analysis.passes.backward_steps import step_through_backward_pass, verify_entry
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pytest
 from browsing import MASK, TEXT, Keys
 
-from mini_bert.analysis.forward_steps import explain_cell, step_through_forward_pass
-from mini_bert.analysis.logit_lens import lens_of_text
+from mini_bert.analysis.passes.forward_steps import explain_cell, step_through_forward_pass
+from mini_bert.analysis.passes.logit_lens import lens_of_text
 
 
 def test_every_step_is_shown_and_the_sum_behind_a_cell(page, model, words):

@@ -4,8 +4,8 @@ import pytest
 from browsing import MASK, TEXT, By, Keys
 
 from mini_bert.analysis.explorer import compare_layer_representations
-from mini_bert.analysis.logit_lens import lens_of_text
-from mini_bert.analysis.saliency import explain_prediction
+from mini_bert.analysis.passes.logit_lens import lens_of_text
+from mini_bert.analysis.passes.saliency import explain_prediction
 
 
 def test_lens_similarity_and_saliency_are_shown(page, model, words):

@@ -6,7 +6,7 @@ from browsing import MASK, TEXT, Keys, Page
 
 import mini_bert
 from mini_bert import MiniBERT, ModelConfig
-from mini_bert.analysis.backward_steps import step_through_backward_pass
+from mini_bert.analysis.passes.backward_steps import step_through_backward_pass
 from mini_bert.explorer.queries import Query
 from mini_bert.explorer.server import serving
 from mini_bert.explorer.session import Session

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from browsing import Keys, Page
 
-from mini_bert.analysis.logit_lens import lens_of_text
+from mini_bert.analysis.passes.logit_lens import lens_of_text
 from mini_bert.core.model import MiniBERT
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.server import serving

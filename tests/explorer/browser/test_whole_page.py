@@ -3,7 +3,7 @@
 import pytest
 from browsing import MASK, TEXT, VIEWS, Keys
 
-from mini_bert.analysis.forward_steps import step_through_forward_pass
+from mini_bert.analysis.passes.forward_steps import step_through_forward_pass
 
 
 def test_keys_lead_to_the_views(page):

@@ -1,0 +1,1 @@
+"""Attention heads: what they look at, and how much they matter."""

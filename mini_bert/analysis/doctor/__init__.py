@@ -1,0 +1,1 @@
+"""The doctor: what a run's log and checkpoint say about its health."""

@@ -1,0 +1,1 @@
+"""How a model learns: gradients, weights and losses over a run."""

@@ -1,0 +1,177 @@
+"""What a step of this or that learning rate would do, and whether a model answers everything alike.
+
+Learning-rate sensitivity takes one step from where the model stands for each of several rates, measures the loss of
+the same batch, and puts the parameters back bit for bit. A step too small changes the loss by rate x slope; one too
+large overshoots, and the loss rises.
+
+    mode collapse: answers alike     entropy of the mean prediction, share of the most frequent one
+                   vectors alike     mean cosine of pairs of tokens (anisotropy), participation ratio
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import Array, BoolArray
+from ...core.model import MiniBERT
+from ...core.params import Parameters
+from ...errors import InputError
+from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
+from ...training.optimisers.adamw import AdamW, clip_factor
+from ..batches import DataBatch, as_batch, batch_gradient, batch_loss
+from ..probabilities import entropy, probabilities
+
+COLLAPSED = 0.9       # mean cosine of unlike tokens; trained models of every kind tried stay below 0.6
+
+
+@dataclass(frozen=True)
+class RateSensitivity:
+    """The loss after one step of each rate, and its change; infinity where no finite loss was left."""
+
+    rates: list[float]
+    losses: list[float]
+    changes: list[float]
+    loss: float                           # before the step
+    best_rate: float                      # of the lowest loss
+    overshoots: float | None              # the lowest rate from which on the loss rises
+
+    def to_dict(self) -> dict[str, Any]:
+        finite = {key: [value if isfinite(value) else None for value in getattr(self, key)]
+                  for key in ("losses", "changes")}
+        return asdict(self) | finite
+
+
+def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
+                                      lr_range: Sequence[float] | npt.ArrayLike | None = None, *,
+                                      optimiser: str = "adamw", max_grad_norm: float = 1.0) -> RateSensitivity:
+    """One step on a batch for each rate, by AdamW's first step or by plain gradient descent ("sgd").
+
+    The model ends as it began. AdamW's first step moves every number by the rate, whatever its gradient's size.
+    """
+    batch = as_batch(data_batch)
+    rates = np.geomspace(1e-6, 1.0, 13) if lr_range is None else np.asarray(lr_range, np.float64)
+    if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates).all() and (rates > 0).all()):
+        raise InputError("lr_range must be a list of learning rates above 0.")
+    if optimiser not in _STEPS:
+        raise InputError(f"There is no step of {optimiser!r}; choose one of {', '.join(_STEPS)}.")
+    rates = np.sort(rates)
+    kept = model.params.flat.copy()
+    try:
+        loss, gradients = batch_gradient(model, batch)
+        scale = clip_factor(float(np.linalg.norm(gradients.flat.astype(np.float64))), max_grad_norm)
+        losses = []
+        for rate in rates.tolist():
+            with np.errstate(over="ignore", invalid="ignore"):
+                _STEPS[optimiser](model.params, gradients, rate, scale)
+            losses.append(batch_loss(model, batch))
+            model.params.flat[...] = kept
+    finally:
+        model.params.flat[...] = kept
+    changes = [after - loss for after in losses]
+    rising = [rate for rate, change in zip(rates.tolist(), changes, strict=True) if change > 0]
+    falling = [rate for rate, change in zip(rates.tolist(), changes, strict=True) if change <= 0]
+    beyond = [rate for rate in rising if not falling or rate > falling[-1]]
+    return RateSensitivity(rates.tolist(), losses, changes, loss, float(rates[int(np.argmin(losses))]),
+                           beyond[0] if beyond else None)
+
+
+def _adamw_step(params: Parameters, gradients: Parameters, rate: float, scale: float) -> None:
+    AdamW(params, rate, weight_decay=0.0).step(gradients, scale=scale)
+
+
+def _sgd_step(params: Parameters, gradients: Parameters, rate: float, scale: float) -> None:
+    params.flat -= (rate * scale) * gradients.flat
+
+
+_STEPS = {"adamw": _adamw_step, "sgd": _sgd_step}
+
+
+def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
+                                      learning_rates: float | Mapping[str, float]) -> dict[str, float]:
+    """A rate for each parameter with which plain gradient descent moves all of them equally far, number by number.
+
+    rate_i = rate rms(all) / rms_i, where rms is the root mean square of a gradient. A parameter without gradient
+    keeps its rate. `learning_rates` is one for all, or one for each name.
+    """
+    if not gradients:
+        raise InputError("There are no gradients to set learning rates by.")
+    squares = {name: float((np.asarray(g, np.float64) ** 2).mean()) for name, g in gradients.items()}
+    sizes = {name: np.asarray(g).size for name, g in gradients.items()}
+    overall = sum(squares[name] * sizes[name] for name in squares) / sum(sizes.values())
+    rates = {}
+    for name, square in squares.items():
+        try:
+            rate = learning_rates[name] if isinstance(learning_rates, Mapping) else learning_rates
+        except KeyError:
+            raise InputError(f"learning_rates has no rate for {name}.") from None
+        rates[name] = float(rate) * ((overall / square) ** 0.5 if square > 0 else 1.0)
+    return rates
+
+
+# -------------------------------------------------------------------- collapse
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Hidden states over time: `mean_cosine` and `dimensionality` have an entry for each moment."""
+
+    mean_cosine: list[float]
+    dimensionality: list[float]           # participation ratio
+    collapsed: bool                       # at the last moment
+    since: int | None                     # the first moment from which on it is so
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def detect_mode_collapse(hidden_states_history: Sequence[Array], mask: BoolArray | None = None, *,
+                         threshold: float = COLLAPSED) -> Collapse:
+    """Are representations becoming all alike? Hidden states (N, H) or (B, T, H) of the same tokens, one a moment."""
+    if not len(hidden_states_history):
+        raise InputError("hidden_states_history is empty; give the hidden states of at least one moment.")
+    cosines = [compute_anisotropy(states, mask).mean_cosine for states in hidden_states_history]
+    dimensions = [compute_effective_dimensionality(states, mask) for states in hidden_states_history]
+    collapsed = [cosine > threshold for cosine in cosines]
+    since = None
+    if collapsed[-1]:
+        since = len(collapsed) - next((n for n, bad in enumerate(reversed(collapsed)) if not bad), len(collapsed))
+    return Collapse(cosines, dimensions, collapsed[-1], since)
+
+
+@dataclass(frozen=True)
+class PredictionSpread:
+    """How various a model's answers are over positions.
+
+    `position_entropy` is that of one answer, on average; `overall_entropy` that of all answers taken together. If
+    both are alike, what stands around a position makes no difference: the model guesses by frequency.
+    """
+
+    positions: int
+    top_share: float                      # of the most frequent first guess
+    top_token: int
+    distinct: int                         # different first guesses
+    position_entropy: float               # nats
+    overall_entropy: float
+
+    @property
+    def information(self) -> float:
+        """Nats that an answer tells of its position: 0 if all answers are one."""
+        return self.overall_entropy - self.position_entropy
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"information": self.information}
+
+
+def prediction_spread(logits: Array) -> PredictionSpread:
+    """From logits (N, V), one row for each position that was asked about."""
+    rows = np.asarray(logits, np.float64)
+    if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
+        raise InputError(f"logits must be finite numbers of shape (positions, vocabulary), not {rows.shape}.")
+    p = probabilities(rows)
+    guesses = np.bincount(rows.argmax(axis=1), minlength=rows.shape[1])
+    return PredictionSpread(len(rows), float(guesses.max() / len(rows)), int(guesses.argmax()),
+                            int((guesses > 0).sum()), float(entropy(p).mean()), float(entropy(p.mean(axis=0))))

@@ -1,0 +1,231 @@
+"""TrainingAnalyzer: what a run's log and checkpoints tell of its dynamics, while it goes on or afterwards.
+
+    analyzer = TrainingAnalyzer("runs/first")
+    analyzer.analyze_parameter_updates().fastest      what learns fastest
+    analyzer.detect_training_issues()                 what the doctor finds
+
+It reads; it changes nothing. `refresh()` reads the log again as the run goes on.
+"""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ...core.model import MiniBERT
+from ...errors import CheckpointError, InputError, MiniBertError
+from ...evaluation.representations.geometry import attention_entropy_sums
+from ..batches import DataBatch, as_batch, batch_gradient
+from ..doctor.checkpoint_stats import sample
+from ..doctor.doctor import Diagnosis, examine
+from ..doctor.run_record import Curve, NotThere, RunRecord
+from ..doctor.symptoms import Finding
+from ..probabilities import Floats
+from .gradient_flow import joined, parameter_components
+from .gradient_noise import GradientNoise, gradient_noise_scale
+from .weight_evolution import WeightEvolution, run_checkpoints, step_of, track_weight_changes
+
+
+@dataclass(frozen=True)
+class ParameterUpdates:
+    """How fast the parts of a model learn: |change of a step| / |weights|.
+
+    By part from the log (embeddings, layer_0, ..., head), by component and by parameter from the checkpoints, where
+    it is the change from the first one to the last. `fastest` has the parts, the fastest first.
+    """
+
+    steps: list[int]
+    by_part: dict[str, list[float]]
+    by_component: dict[str, float]        # attention, feedforward, ..., over all layers
+    by_layer: dict[str, dict[str, float]]             # layer_0: attention, feedforward, ...
+    by_parameter: dict[str, float]
+    fastest: list[str]
+    checkpoints: list[int]                # the steps between which the changes are; empty if there are none
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ComponentGradients:
+    """The share of the loss gradient's square in each component, at each checkpoint; they sum to 1."""
+
+    steps: list[int]
+    losses: list[float]
+    shares: dict[str, list[float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class AttentionEntropy:
+    """By layer, the mean entropy of each head (checkpoints, heads), 1 where it looks at all tokens alike."""
+
+    steps: list[int]
+    by_layer: dict[str, Floats]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "by_layer": {name: values.tolist() for name, values in self.by_layer.items()}}
+
+
+class TrainingAnalyzer:
+    """The dynamics of the run in a directory; `corpus` says where its text is now, if it was moved."""
+
+    def __init__(self, run: str | PathLike[str], corpus: str | PathLike[str] | None = None):
+        self._run, self._corpus = run, corpus
+        self.record = RunRecord.read(run, corpus)
+
+    def refresh(self) -> None:
+        """Read the run again."""
+        self.record = RunRecord.read(self._run, self._corpus)
+        self.__dict__.pop("evolution", None)
+
+    # ---------------------------------------------------------------- the log
+
+    def loss_curve(self) -> Curve:
+        """The losses of the training over steps and tokens."""
+        return self.record.training_curve
+
+    def heldout_curve(self) -> Curve:
+        return self.record.heldout_curve
+
+    def update_ratios(self) -> tuple[list[int], dict[str, list[float]]]:
+        """Steps, and for each part of the model by how much a step changes it, relative to its weights."""
+        return self._of_parts("update_ratio")
+
+    def gradient_norms(self) -> tuple[list[int], dict[str, list[float]]]:
+        """Steps, and the norm of each part's gradient."""
+        return self._of_parts("layer_grad_norm")
+
+    def _of_parts(self, name: str) -> tuple[list[int], dict[str, list[float]]]:
+        steps, parts = self.record.column("step"), self.record.parts(name)
+        if not parts:
+            return [], {}
+        there = np.isfinite(steps) & np.all([np.isfinite(values) for values in parts.values()], axis=0)
+        return steps[there].astype(int).tolist(), {part: values[there].tolist() for part, values in parts.items()}
+
+    # ---------------------------------------------------------------- checkpoints
+
+    @cached_property
+    def evolution(self) -> WeightEvolution:
+        """Every parameter over the checkpoints that the run holds."""
+        return track_weight_changes(self.record.directory, ranks=False)
+
+    def analyze_parameter_updates(self) -> ParameterUpdates:
+        """Which parameters are learning fastest, by part, component, layer and name."""
+        steps, ratios = self.update_ratios()
+        by_component: dict[str, float] = {}
+        by_layer: dict[str, dict[str, float]] = {}
+        by_parameter: dict[str, float] = {}
+        moments: list[int] = []
+        try:
+            changes = self.evolution.changes
+            model = self.record.model()
+            moments = self.evolution.steps
+        except (CheckpointError, NotThere):               # a run that has only its log so far
+            changes, model = {}, None
+        if model is not None and len(moments) > 1:
+            by_parameter = {name: change.from_first[-1] for name, change in changes.items()}
+            groups: dict[tuple[str, ...], list[str]] = {}
+            for name, (component, layer) in parameter_components(model).items():
+                if name in changes:
+                    groups.setdefault((component,), []).append(name)
+                    if layer is not None:
+                        groups.setdefault((f"layer_{layer}", component), []).append(name)
+            for key, names in groups.items():
+                moved = joined([changes[n].from_first[-1] * (changes[n].norm[0] or changes[n].norm[-1])
+                                 for n in names])
+                size = joined([changes[n].norm[0] for n in names]) or joined([changes[n].norm[-1] for n in names])
+                ratio = moved / size if size else 0.0
+                if len(key) == 1:
+                    by_component[key[0]] = ratio
+                else:
+                    by_layer.setdefault(key[0], {})[key[1]] = ratio
+        fastest = sorted(ratios, key=lambda part: -float(np.median(ratios[part]))) if steps else []
+        return ParameterUpdates(steps, ratios, by_component, by_layer, by_parameter, fastest, moments)
+
+    def loss_components(self, data_batch: DataBatch | None = None) -> ComponentGradients:
+        """What the loss asks of attention, feed-forward, embeddings and head at each checkpoint, as shares of |g|^2.
+
+        By default on some of the held-out text.
+        """
+        batch = self._batch(data_batch)
+        steps: list[int] = []
+        losses: list[float] = []
+        shares: dict[str, list[float]] = {}
+        for step, model in self._models():
+            loss, gradients = batch_gradient(model, batch)
+            squares: dict[str, float] = {}
+            for name, (component, _) in parameter_components(model).items():
+                if name in gradients.specs:
+                    squares[component] = squares.get(component, 0.0) + float((gradients[name] ** 2).sum())
+            total = sum(squares.values()) or 1.0
+            steps.append(step)
+            losses.append(loss)
+            for component, square in squares.items():
+                shares.setdefault(component, []).append(square / total)
+        return ComponentGradients(steps, losses, shares)
+
+    def attention_entropy(self, data_batch: DataBatch | None = None) -> AttentionEntropy:
+        """How spread each head's attention is at each checkpoint: 1 for all tokens alike, 0 for one alone."""
+        batch = self._batch(data_batch)
+        steps, rows = [], []
+        for step, model in self._models():
+            _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
+            found = []
+            for layer in range(len(cache.layers)):
+                total, count = attention_entropy_sums(cache[f"attention_weights_{layer}"], batch.attention_mask, None,
+                                                      True)
+                found.append(total / max(count, 1))
+            steps.append(step)
+            rows.append(found)
+        return AttentionEntropy(steps, {f"layer_{i}": np.array([row[i] for row in rows])
+                                        for i in range(min(map(len, rows)))})
+
+    def gradient_noise_scale(self, data_batch: DataBatch | None = None, *, micro_batch_size: int = 4) -> GradientNoise:
+        """The simple noise scale, in sequences, at the newest checkpoint."""
+        try:
+            model = self.record.model()
+        except NotThere as reason:
+            raise CheckpointError(f"{self.record.directory}: {reason}") from None
+        return gradient_noise_scale(model, self._batch(data_batch), micro_batch_size=micro_batch_size)
+
+    # ---------------------------------------------------------------- the doctor
+
+    def diagnose(self) -> Diagnosis:
+        """What the doctor says of the run as it is now."""
+        return examine(self._run, self._corpus)
+
+    def detect_training_issues(self) -> list[Finding]:
+        """What ails the run, the cause to treat first first; empty for a healthy one."""
+        return self.diagnose().findings
+
+    # ---------------------------------------------------------------- material
+
+    def _models(self) -> list[tuple[int, MiniBERT]]:
+        found, reasons = [], []
+        for number, place in enumerate(run_checkpoints(self.record.directory)):
+            try:
+                found.append((step_of(place, number), MiniBERT.load(place)))
+            except MiniBertError as error:
+                reasons.append(str(error))
+        if not found:
+            raise CheckpointError(f"{self.record.directory} has no checkpoint that can be read: {reasons[0]}")
+        self.record.notes += reasons
+        return found
+
+    def _batch(self, data_batch: DataBatch | None) -> Any:
+        """The batch that was given, or some held-out sequences of the run's corpus, padded to one width."""
+        if data_batch is not None:
+            return as_batch(data_batch)
+        try:
+            parts = sample(self.record)
+        except NotThere as reason:
+            raise InputError(f"{self.record.directory}: {reason} Give a batch to look at.") from None
+        width = max(part.input_ids.shape[1] for part in parts)
+        fields = [[np.pad(field, ((0, 0), (0, width - field.shape[1]))) for field in column]
+                  for column in list(zip(*parts, strict=True))[:4]]
+        return as_batch([np.concatenate(column) for column in fields])

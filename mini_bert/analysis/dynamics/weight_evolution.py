@@ -1,0 +1,194 @@
+"""How weights and representations change from checkpoint to checkpoint.
+
+    effective rank   exp(-sum p ln p),  p = s / sum s          s: singular values       (Roy & Vetterli 2007)
+    stable rank      |W|_F^2 / |W|_2^2 = sum s^2 / s_1^2       at most the rank, and little moved by small values
+    change           |W_t - W_0| / |W_0|                       since the first checkpoint; 1 if W_0 was zero
+    CKA              similarity of two checkpoints' hidden states on the same tokens    (Kornblith et al. 2019)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.model import MiniBERT
+from ...errors import CheckpointError, InputError, MiniBertError
+from ...evaluation.representations.geometry import compute_effective_rank, compute_layer_similarity, layer_states
+from ...training.checkpoints import list_checkpoints
+from ..batches import DataBatch, as_batch
+from ..probabilities import Floats
+
+Checkpoint = MiniBERT | str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The singular values of a matrix, the greatest first, and how many directions they amount to."""
+
+    singular_values: Floats
+    effective_rank: float
+    stable_rank: float
+
+    @property
+    def spectral_norm(self) -> float:
+        return float(self.singular_values[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"singular_values": self.singular_values.tolist(), "effective_rank": self.effective_rank,
+                "stable_rank": self.stable_rank, "spectral_norm": self.spectral_norm}
+
+
+def weight_spectrum(weight_matrix: Array) -> Spectrum:
+    """The spectrum of one matrix."""
+    rank = compute_effective_rank(weight_matrix)                  # refuses what is no finite matrix
+    values = np.linalg.svd(np.asarray(weight_matrix, np.float64), compute_uv=False)
+    return Spectrum(values, rank, compute_stable_rank(weight_matrix, values))
+
+
+def compute_stable_rank(weight_matrix: Array, singular_values: Floats | None = None) -> float:
+    """sum s^2 / s_1^2: n for n equal singular values, 0 for a matrix of zeros."""
+    matrix = np.asarray(weight_matrix, np.float64)
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"weight_matrix must have the shape (in, out), not {matrix.shape}.")
+    top = np.linalg.norm(matrix, 2) if singular_values is None else singular_values[0]
+    return float((matrix**2).sum() / top**2) if top > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class WeightChange:
+    """One parameter over the checkpoints; every list has an entry for each of them."""
+
+    name: str
+    norm: list[float]
+    from_first: list[float]               # |W_t - W_0| / |W_0|
+    from_previous: list[float]            # |W_t - W_t-1| / |W_t-1|; 0 for the first
+    cosine_to_first: list[float]
+    effective_rank: list[float] | None    # of matrices, if they were asked for
+    stable_rank: list[float] | None
+
+
+@dataclass(frozen=True)
+class WeightEvolution:
+    """All parameters over the checkpoints. `fastest` lists them by how far they are from their beginning."""
+
+    steps: list[int]
+    changes: dict[str, WeightChange]
+    left_out: list[str]                   # checkpoints that could not be read, and why
+
+    @property
+    def fastest(self) -> list[str]:
+        return sorted(self.changes, key=lambda name: -self.changes[name].from_first[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "changes": {name: asdict(change) for name, change in self.changes.items()},
+                "fastest": self.fastest, "left_out": self.left_out}
+
+
+def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str], *,
+                         names: Iterable[str] | None = None, ranks: bool = True) -> WeightEvolution:
+    """How each parameter moves over checkpoints: models, directories, or a run's directory for all that it holds.
+
+    Ranks need a singular value decomposition of every matrix, which is most of the work.
+    """
+    left_out: list[str] = []
+    places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
+        else list(model_checkpoints)
+    history, steps = [], []
+    for number, place in enumerate(places):
+        try:
+            model = place if isinstance(place, MiniBERT) else MiniBERT.load(place)
+        except MiniBertError as error:
+            left_out.append(str(error))
+            continue
+        chosen = model.params if names is None else {name: model.params[name] for name in names}
+        history.append({name: value.copy() for name, value in chosen.items()})
+        steps.append(number if isinstance(place, MiniBERT) else step_of(place, number))
+    if not history:
+        raise CheckpointError("There is no checkpoint to track." + "".join(f" {reason}" for reason in left_out[:3]))
+    return analyze_weight_evolution(history, steps, ranks=ranks, left_out=left_out)
+
+
+def analyze_weight_evolution(params_history: Sequence[Mapping[str, Array]], steps: Sequence[int] | None = None, *,
+                             ranks: bool = True, left_out: Sequence[str] = ()) -> WeightEvolution:
+    """The same from parameters by name, one mapping for each moment."""
+    if not params_history:
+        raise InputError("params_history is empty; give the parameters of at least one moment.")
+    moments = list(range(len(params_history))) if steps is None else list(steps)
+    if len(moments) != len(params_history):
+        raise InputError(f"There are {len(moments)} steps for {len(params_history)} sets of parameters.")
+    changes = {}
+    for name, first in params_history[0].items():
+        if any(name not in later or later[name].shape != first.shape for later in params_history):
+            raise InputError(f"The checkpoints are not of one model: {name} is missing or has another shape in one.")
+        values = [np.asarray(moment[name], np.float64) for moment in params_history]
+        spectra = [weight_spectrum(value) for value in values] if ranks and first.ndim == 2 else None
+        changes[name] = WeightChange(
+            name, [float(np.linalg.norm(value)) for value in values],
+            [_relative(value - values[0], values[0]) for value in values],
+            [0.0, *(_relative(b - a, a) for a, b in pairwise(values))],
+            [_cosine(value, values[0]) for value in values],
+            None if spectra is None else [s.effective_rank for s in spectra],
+            None if spectra is None else [s.stable_rank for s in spectra])
+    return WeightEvolution(moments, changes, list(left_out))
+
+
+@dataclass(frozen=True)
+class RepresentationEvolution:
+    """CKA between checkpoints, layer by layer: similarity[layer][i, j] of checkpoints i and j."""
+
+    steps: list[int]
+    similarity: dict[str, Floats]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "similarity": {name: matrix.tolist() for name, matrix in self.similarity.items()}}
+
+
+def representation_evolution(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str],
+                             data_batch: DataBatch) -> RepresentationEvolution:
+    """How alike the hidden states of the same tokens are from one checkpoint to another; the tokens are not masked."""
+    batch = as_batch(data_batch)
+    places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
+        else list(model_checkpoints)
+    states: dict[str, list[Array]] = {}
+    for place in places:
+        model = place if isinstance(place, MiniBERT) else MiniBERT.load(place)
+        _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
+        for name, hidden in layer_states(cache).items():
+            states.setdefault(name, []).append(hidden)
+    if not states or len({len(found) for found in states.values()}) > 1:
+        raise InputError("Representations are compared between checkpoints of one model; give at least one.")
+    steps = [number if isinstance(place, MiniBERT) else step_of(place, number) for number, place in enumerate(places)]
+    return RepresentationEvolution(steps, {name: compute_layer_similarity(found, batch.attention_mask)
+                                           for name, found in states.items()})
+
+
+def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
+    """The checkpoints that a run's directory holds, the oldest first; `final` only where no numbered one is."""
+    directory = Path(run)
+    numbered = list_checkpoints(directory / "checkpoints")[::-1]
+    found = numbered or [directory / name for name in ("best", "final") if (directory / name).is_dir()]
+    if not found:
+        raise CheckpointError(f"{directory} has no checkpoints.")
+    return found
+
+
+def step_of(place: str | PathLike[str], otherwise: int) -> int:
+    """The step in a checkpoint's name."""
+    digits = Path(place).name.removeprefix("step-")
+    return int(digits) if digits.isdecimal() else otherwise
+
+
+def _relative(change: Floats, before: Floats) -> float:
+    size = float(np.linalg.norm(before))
+    moved = float(np.linalg.norm(change))
+    return moved / size if size > 0 else float(moved > 0)         # a bias that began at zero has moved, or not
+
+
+def _cosine(a: Floats, b: Floats) -> float:
+    both = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(np.vdot(a, b)) / both if both > 0 else 0.0

@@ -1,0 +1,1 @@
+"""One pass of a model, step by step: values, gradients, formulas, and what a prediction rests on."""

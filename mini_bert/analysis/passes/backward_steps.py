@@ -1,0 +1,213 @@
+"""The backward pass of the masked-word loss, step by step: each gradient with its formula and its numbers.
+
+The loss is the mean cross-entropy at the target positions. The numbers are those that the model's own backward
+showed (core/hooks.py) and, of parameters, those that it added up. A value that several steps use gets the sum of what
+they send back, and its formula is put together from theirs. `verify_entry` holds any entry against a finite
+difference.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import Array, IntArray
+from ...core.hooks import recorded
+from ...core.model import MiniBERT
+from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ...core.params import Parameters
+from ...errors import InputError
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from .formulas import Formula
+from .forward_steps import ForwardPass, forward_pass, one_sequence
+from .named_steps import NamedSteps
+from .sequences import masked_sentence
+from .step_formulas import KINDS, Notation, StepSpec, explained, reads
+from .structure import has_head
+from .verification import DoubleLoss, Verification
+
+Rows = npt.NDArray[np.int64]
+LOSS = StepSpec("loss", "loss", "cross entropy", ("logits",), component="loss")
+
+
+@dataclass(frozen=True, eq=False)
+class BackwardStep:
+    """The gradient of the loss by one value or parameter."""
+
+    name: str                             # d and the name of what it is the gradient of: dQ_0, dW_Q_0
+    of: str
+    is_parameter: bool
+    layer: int | None
+    component: str
+    formula: Formula
+    gradients: tuple[str, ...]            # the steps whose gradients it is made from
+    values: tuple[str, ...]               # the forward values and parameters that it uses
+    array: Array = field(repr=False)
+    norm: float
+    rows: Rows | None = field(repr=False, default=None)          # of an embedding table: the rows that are shown
+    check: DoubleLoss | None = field(repr=False, default=None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the numbers."""
+        return {"name": self.name, "of": self.of, "is_parameter": self.is_parameter, "layer": self.layer,
+                "component": self.component, "formula": self.formula.to_dict(), "gradients": list(self.gradients),
+                "values": list(self.values), "shape": list(self.shape), "norm": self.norm,
+                "rows": None if self.rows is None else self.rows.tolist()}
+
+
+class BackwardPass(NamedSteps[BackwardStep]):
+    """The gradients in the order in which they come; `passed["dQ_0"]` is one by its name."""
+
+    def __init__(self, forward: ForwardPass, targets: dict[int, int], loss: float, probabilities: dict[int, float],
+                 steps: list[BackwardStep], gradients: Parameters):
+        super().__init__(steps)
+        self.forward, self.targets, self.loss = forward, targets, loss
+        self.probabilities = probabilities                # of the target, by position
+        self.gradients = gradients
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"loss": self.loss, "targets": {str(k): v for k, v in self.targets.items()},
+                "probabilities": {str(k): v for k, v in self.probabilities.items()},
+                "steps": [step.to_dict() for step in self.steps]}
+
+
+def step_through_backward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+                               targets: Mapping[int, str | int] | None = None, seed: int = 0) -> BackwardPass:
+    """The backward pass of the loss at masked words of a text, which `masked_sentence` chooses."""
+    sentence = masked_sentence(model, tokenizer, text, mask=mask, targets=targets, seed=seed)
+    return backward_pass(forward_pass(model, sentence.ids, sentence.tokens), sentence.targets)
+
+
+def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardPass:
+    """The backward pass that follows a forward pass; `targets` gives the id to find at each chosen position."""
+    model, T = forward.model, len(forward.ids)
+    if not has_head(model):
+        raise InputError("This model has no MLM head, so it has no loss to go back from.")
+    places, wanted = _checked(targets, T, model.config.vocab_size)
+    selected = np.zeros(T, bool)
+    selected[places] = True
+    total, cache = cross_entropy_forward(forward["logits"].array, wanted, selected)
+    dlogits = cross_entropy_backward(1 / len(places), cache)
+    shown: dict[str, Array] = {}
+    gradients = model.params.zeros_like()
+    model.backward(dlogits[None], forward.cache, gradients, watch=recorded(shown, one_sequence))
+    exps, sums, *_ = cache
+    likely = exps[np.arange(len(places)), wanted[places]] / sums
+    check = DoubleLoss(model, forward.ids, places, wanted[places])
+    steps = list(_steps(forward, shown, gradients, check))
+    return BackwardPass(forward, {int(p): int(wanted[p]) for p in places}, total / len(places),
+                        dict(zip(places.tolist(), likely.astype(np.float64).tolist(), strict=True)), steps, gradients)
+
+
+def verify_entry(step: BackwardStep, index: Sequence[int]) -> Verification:
+    """One entry of a gradient against a central difference of the loss, in float64.
+
+    The value itself is moved, in the middle of the pass, and the rest of the pass runs on; of a parameter, the
+    parameter is moved.
+    """
+    at = tuple(index)
+    if len(at) != len(step.shape) or not all(0 <= i < n for i, n in zip(at, step.shape, strict=True)):
+        raise InputError(f"There is no entry {list(at)} in {step.name}, whose shape is {step.shape}.")
+    if step.check is None:
+        raise InputError(f"{step.name} was not made by backward_pass, so there is no loss to difference.")
+    place = at if step.rows is None else (int(step.rows[at[0]]), *at[1:])
+    return step.check.verify(step.of, step.is_parameter, place, float(step.array[at]))
+
+
+# -------------------------------------------------------------------- putting the steps together
+
+
+def _checked(targets: Mapping[int, int], T: int, V: int) -> tuple[IntArray, IntArray]:
+    """The chosen positions, and an id for each of all T positions."""
+    if not targets:
+        raise InputError("There is no target: give the id to find for at least one position.")
+    for position, target in targets.items():
+        if not 0 <= position < T:
+            raise InputError(f"There is no position {position}; the text's tokens are at 0 to {T - 1}.")
+        if not 0 <= target < V:
+            raise InputError(f"There is no piece {target}; the vocabulary's ids are 0 to {V - 1}.")
+    wanted = np.zeros(T, np.int64)
+    places = np.array(sorted(targets), np.int64)
+    wanted[places] = [targets[int(p)] for p in places]
+    return places, wanted
+
+
+def _steps(forward: ForwardPass, shown: Mapping[str, Array], gradients: Parameters,
+           check: DoubleLoss) -> Iterator[BackwardStep]:
+    specs = [*forward.specs, LOSS]
+    notation, ties = Notation(specs), gradients.ties
+
+    def owner(parameter: str) -> str:
+        return ties[parameter].target if parameter in ties else parameter
+
+    users, owners = _users(specs, owner)
+    uses = {name: len(found) for name, found in owners.items()}
+    for spec in reversed(forward.specs):
+        yield _step(spec.name, False, spec, users[spec.name], notation, shown[spec.name], None, check)
+        for _, parameter in spec.parameters:
+            name = owner(parameter)
+            uses[name] -= 1
+            if uses[name]:                        # shared or tied: other steps have still to add to it
+                continue
+            rows = _rows(owners[name], forward)
+            array = gradients[name]
+            yield _step(name, True, spec, owners[name], notation, array if rows is None else array[rows], rows, check)
+
+
+Use = tuple[StepSpec, str]                # a step, and the template of what it sends back
+
+
+def _users(specs: Sequence[StepSpec], owner: Callable[[str], str]) -> tuple[dict[str, list[Use]], dict[str, list[Use]]]:
+    """Who uses each value, and each parameter under its own name."""
+    values: dict[str, list[Use]] = defaultdict(list)
+    parameters: dict[str, list[Use]] = defaultdict(list)
+    for spec in specs:
+        kind = KINDS[spec.kind]
+        for name, template in zip(spec.inputs, kind.inputs, strict=True):
+            values[name].append((spec, template))
+        for role, name in spec.parameters:
+            sent = kind.parameters[role]
+            parameters[owner(name)].append((spec, sent if owner(name) == name else f"({sent})^T"))   # tied: transposed
+    return values, parameters
+
+
+_ROWS: dict[str, Callable[[IntArray], Rows]] = {
+    "lookup": lambda ids: np.unique(ids).astype(np.int64), "positions": lambda ids: np.arange(len(ids)),
+    "type lookup": lambda ids: np.zeros(1, np.int64)}
+
+
+def _rows(users: Sequence[Use], forward: ForwardPass) -> Rows | None:
+    """The rows of an embedding table that the text can have moved; None where that is all of a parameter."""
+    kinds = {spec.kind for spec, _ in users}
+    chosen = _ROWS.get(kinds.pop()) if len(kinds) == 1 else None
+    return None if chosen is None else chosen(forward.ids)
+
+
+def _step(of: str, is_parameter: bool, spec: StepSpec, users: Sequence[Use], notation: Notation, array: Array,
+          rows: Rows | None, check: DoubleLoss) -> BackwardStep:
+    texts = [(user, explained(template, KINDS[user.kind])) for user, template in users]
+    sent = [notation.fill(template, user) for user, template in users]
+    if len(sent) > 1 and len(set(sent)) == 1:     # a parameter that layers share
+        sent = [f"sum_layers({sent[0]})"]
+    where = [notation.fill(text, user) for user, (_, *meanings) in texts for text in meanings]
+    used = [reads(found, user) for user, found in texts]
+    equations = (f"d{notation.symbols[of]} = {' + '.join(sent)}", *dict.fromkeys(where))
+    return BackwardStep(f"d{of}", of, is_parameter, spec.layer, spec.component, Formula(equations),
+                        tuple(dict.fromkeys(f"d{name}" for names, _ in used for name in names)),
+                        tuple(dict.fromkeys(name for _, names in used for name in names)),
+                        array, norm_of(array), rows, check)
+
+
+def norm_of(array: npt.NDArray[Any]) -> float:
+    """The Euclidean norm; in float64 only where float32 might overflow or lose small terms."""
+    flat = np.ravel(array)
+    squared = float(flat @ flat)
+    return sqrt(squared) if 1e-20 < squared < 1e30 else float(np.linalg.norm(flat.astype(np.float64)))

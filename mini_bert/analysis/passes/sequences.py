@@ -1,0 +1,132 @@
+"""A text as a model sees it: ids, tokens, and the words that are to be found behind masks."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.config import PAD
+from ...core.model import MiniBERT
+from ...errors import InputError
+from ...inference.inputs import padded, require_vocabulary
+from ...randomness import generator
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+
+SHARE = 0.15                  # of the words, masked where a loss is wanted and the text has no masks
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sequence, and at some positions the id that the model should find there."""
+
+    ids: npt.NDArray[np.int64]            # (T,)
+    tokens: list[str]
+    targets: dict[int, int]
+
+    @property
+    def positions(self) -> list[int]:
+        return sorted(self.targets)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ids": self.ids.tolist(), "tokens": self.tokens,
+                "targets": {str(position): target for position, target in self.targets.items()}}
+
+
+def read_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+                  targets: Mapping[int, str | int] | None = None) -> Sentence:
+    """[CLS] text [SEP]. The tokens at the positions `mask` become [MASK], and are its targets unless others are given.
+
+    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Positions count from 0,
+    where [CLS] stands.
+    """
+    require_vocabulary(model, tokenizer)
+    ids = tokenizer.encode(text)
+    if len(ids) > model.config.max_seq_length:
+        raise InputError(f"The text has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
+    array, vocabulary = np.array(ids, np.int64), tokenizer.vocabulary
+    wanted: dict[int, int] = {}
+    for position in mask:
+        place = _inside(position, len(ids))
+        wanted[place], array[place] = ids[place], vocabulary.mask
+    for position, word in (targets or {}).items():
+        wanted[_inside(position, len(ids))] = _id(word, tokenizer)
+    return Sentence(array, [vocabulary[i] for i in array.tolist()], wanted)
+
+
+def masked_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+                    targets: Mapping[int, str | int] | None = None, seed: int = 0) -> Sentence:
+    """As `read_sentence`, with something to find: where nothing is given, 15 % of the words are masked, by the seed."""
+    sentence = read_sentence(model, tokenizer, text, mask=mask, targets=targets)
+    if sentence.targets:
+        return sentence
+    vocabulary = tokenizer.vocabulary
+    masks = np.flatnonzero(sentence.ids == vocabulary.mask).tolist()
+    if masks:
+        raise InputError(f"The text has [MASK] at position {masks[0]}; say which word belongs there, for instance "
+                         f"targets={{{masks[0]}: 'word'}}.")
+    words = np.flatnonzero(vocabulary.ordinary[sentence.ids])
+    if not len(words):
+        raise InputError("The text has no word that could be masked.")
+    count = max(1, round(SHARE * len(words)))
+    chosen = np.sort(generator(seed, "masks to explain").choice(words, count, replace=False)).tolist()
+    ids = sentence.ids.copy()
+    ids[chosen] = vocabulary.mask
+    return replace(sentence, ids=ids, tokens=[vocabulary[i] for i in ids.tolist()],
+                   targets={position: int(sentence.ids[position]) for position in chosen})
+
+
+class SentenceBatch(NamedTuple):
+    """Sentences of one length, with their targets in reading order and the sentence that each belongs to."""
+
+    ids: npt.NDArray[np.int64]            # (B, T)
+    mask: npt.NDArray[np.bool_]
+    positions: npt.NDArray[np.bool_]
+    targets: npt.NDArray[np.int64]        # (M,)
+    owners: npt.NDArray[np.int64]         # (M,)
+
+
+def sentence_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
+    """Sentences side by side; each must have a target."""
+    if not sentences:
+        raise InputError("There is no sentence to measure.")
+    without = [number for number, sentence in enumerate(sentences) if not sentence.targets]
+    if without:
+        raise InputError(f"Sentence {without[0]} has no target, so it has no loss.")
+    ids, mask = padded([sentence.ids.tolist() for sentence in sentences], PAD)
+    positions = np.zeros(ids.shape, bool)
+    for row, sentence in enumerate(sentences):
+        positions[row, sentence.positions] = True
+    targets = [sentence.targets[position] for sentence in sentences for position in sentence.positions]
+    return SentenceBatch(ids, mask, positions, np.array(targets, np.int64), np.nonzero(positions)[0])
+
+
+def at_rest(model: MiniBERT) -> MiniBERT:
+    """The same model, parameters shared, out of training mode: without dropout."""
+    if not model.training:
+        return model
+    quiet = copy(model)
+    quiet.training = False
+    return quiet
+
+
+def _inside(position: int, length: int) -> int:
+    if isinstance(position, bool) or not isinstance(position, int | np.integer) or not 0 <= position < length:
+        raise InputError(f"There is no position {position}; the text's tokens are at 0 to {length - 1}.")
+    return int(position)
+
+
+def _id(word: str | int, tokenizer: WordPieceTokenizer) -> int:
+    vocabulary = tokenizer.vocabulary
+    if isinstance(word, str):
+        if word in vocabulary.ids:
+            return vocabulary.ids[word]
+        ids = tokenizer.ids(word)
+        if len(ids) != 1 or ids[0] == vocabulary.unk:
+            raise InputError(f"{word[:100]!r} is not one piece of the vocabulary, so it cannot be a target.")
+        return ids[0]
+    if not 0 <= word < len(vocabulary):
+        raise InputError(f"There is no piece {word}; the vocabulary's ids are 0 to {len(vocabulary) - 1}.")
+    return int(word)

@@ -1,0 +1,1 @@
+"""Gradient checks of whole models and heads, and of everything at once. Those of an operation stand in its file."""

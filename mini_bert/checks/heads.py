@@ -1,0 +1,36 @@
+"""Gradient checks of the heads for tasks, each on a small encoder, with padding and dropout."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..core.config import MASK, ModelConfig
+from ..core.gradcheck import CheckResult
+from ..core.gradients import MiniBERTGradients
+from ..core.model import MiniBERT
+from ..core.task_model import TaskBatch, TaskModel
+from ..randomness import generator
+from .models import check_directions
+
+LABELS = 3
+
+
+def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
+    """Every parameter's gradient of a task's loss. `config` should have a smooth activation: ReLU has a kink."""
+    rng = generator(seed, "taskcheck", head)
+    model = TaskModel(MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32))), head, LABELS, dropout=0.2)
+    model.set_training(True)
+    model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
+    B, T = 3, 7
+    mask = np.arange(T) < np.array([T, T - 3, 2])[:, None]
+    ids = rng.integers(MASK + 1, config.vocab_size, (B, T))
+    places = mask & (rng.random((B, T)) < 0.7)
+    places[:, 1] = True
+    reads = model.task.reads(mask, places)
+    answers = {"tokens": rng.integers(0, LABELS, int(reads.sum())), "span": np.ones(2 * B, np.int64)}
+    batch = TaskBatch(ids, mask, answers.get(head, rng.integers(0, LABELS, B)), places)
+
+    def loss(grads: MiniBERTGradients) -> float:
+        return model.add_gradients(batch, grads.gradients, (seed, 0))[0]
+
+    yield from check_directions(f"task head: {head}", "padding, dropout", model, loss, rng)

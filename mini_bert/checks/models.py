@@ -1,0 +1,148 @@
+"""Gradient checks of whole models: the derivative along a random direction, for every parameter.
+
+A parameter of a model has too many elements to move one by one. Moving all of them along a random
+direction d tests them at once: (L(p + h d) - L(p - h d)) / 2h must equal the gradient's product with d.
+An error stays unseen only if it is orthogonal to d, to within the tolerance.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import Array
+from ..core.config import MASK, ModelConfig
+from ..core.gradcheck import CheckResult, relative_error
+from ..core.gradients import MiniBERTGradients
+from ..core.model import MiniBERT
+from ..core.modules.feedforward.mlp import Activation
+from ..errors import NumericalError
+from ..randomness import generator
+
+SIZES = ("num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")
+STEP = 4e-5               # relative to a parameter's own size
+MARGIN = 5e-4             # a step that crosses ReLU's kink is wrong at any precision: keep off it
+
+
+def shrink(config: ModelConfig, sizes: ModelConfig) -> ModelConfig:
+    """The slots of `config` at other sizes, with dropout on and weights large enough to matter.
+
+    At the usual deviation of 0.02 attention is nearly uniform, and an error in its gradient nearly
+    invisible.
+    """
+    return ModelConfig.from_dict({**config.to_dict(), **{name: getattr(sizes, name) for name in SIZES},
+                                  "dropout": 0.1, "attention_dropout": 0.1, "init_std": 0.3})
+
+
+def distinct_slots(configs: Mapping[str, ModelConfig], sizes: ModelConfig) -> dict[str, ModelConfig]:
+    """Each combination of slots once, shrunk, under the names of the configs that use it."""
+    names: dict[ModelConfig, list[str]] = {}
+    for name, config in configs.items():
+        names.setdefault(shrink(config, sizes), []).append(name)
+    return {", ".join(users): config for config, users in names.items()}
+
+
+def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
+    """Every parameter's gradient: of the MLM loss at masked positions alone, and of all outputs.
+
+    The batch has padding, the model is in training mode, and biases and LayerNorm parameters are moved
+    away from their zeros and ones.
+    """
+    model = MiniBERT(config, dtype=np.float64, seed=None)
+    model.set_training(True)
+    B, T = 3, min(7, config.max_seq_length)
+    mask = np.arange(T) < np.array([T, T - 3, 2])[:, None]
+    for attempt in range(1000):
+        rng = generator(seed, "modelcheck", name, attempt)
+        model.params.initialise(int(rng.integers(2**32)))
+        model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
+        ids = rng.integers(MASK + 1, config.vocab_size, (B, T))
+        types = rng.integers(0, config.token_types, (B, T)) if config.token_types else None
+        chosen = mask & (rng.random((B, T)) < 0.4)
+        chosen[0, 0] = True
+        context: dict[str, Any] = {"token_types": types, "dropout_key": (seed, 0)}
+        run = model.forward if "mlm_head_b" in model.params else model.encode
+        if min(_smallest_activation_input(model, partial(run, ids, mask, positions=positions, **context))
+               for positions in (None, chosen)) > MARGIN:
+            break
+    else:
+        raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
+
+    if "mlm_head_b" in model.params:
+        def masked_loss(grads: MiniBERTGradients) -> float:
+            return grads.accumulate_mlm(ids, ids, chosen, mask, **context)[0]
+
+        def mean_loss(grads: MiniBERTGradients) -> float:
+            logits, cache = model.forward(ids, mask, **context)
+            loss, dlogits = grads.compute_mlm_loss_and_gradients(logits, ids, chosen)
+            grads.backward_from_logits(dlogits, cache)
+            return loss
+
+        yield from check_directions(name, "masked positions", model, masked_loss, rng)
+        yield from check_directions(name, "all logits", model, mean_loss, rng)
+
+    cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
+    pool_cotangent = rng.standard_normal((B, config.hidden_size))
+
+    def all_outputs(grads: MiniBERTGradients) -> float:
+        hidden, cache = model.encode(ids, mask, **context)
+        loss, dhidden = float((hidden * cotangent).sum()), cotangent
+        if "pooler_W" in model.params:
+            pooled, pool_cache = model.pool(hidden)
+            loss += float((pooled * pool_cotangent).sum())
+            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads.gradients)
+        grads.backward_from_hidden(dhidden, cache)
+        return loss
+
+    yield from check_directions(name, "all hidden states", model, all_outputs, rng)
+
+
+def check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[MiniBERTGradients], float],
+                      rng: np.random.Generator) -> list[CheckResult]:
+    """One result a parameter. `loss` adds its gradients to what it is given."""
+    grads, discarded = MiniBERTGradients(model), MiniBERTGradients(model)
+    loss(grads)
+    analytic, numeric = [], []
+    for parameter, value in model.params.items():
+        before = value.copy()
+        # in units of the parameter's own size, so that all parameters are on one scale
+        direction = rng.standard_normal(value.shape) * np.sqrt(np.mean(before**2))
+
+        def moved(distance: float, value: Array = value, start: Array = before, way: Array = direction) -> float:
+            value[...] = start + distance * way
+            return loss(discarded)
+
+        analytic.append(float((grads.gradients[parameter] * direction).sum()))
+        numeric.append(_slope(moved))
+        value[...] = before
+    largest = max(map(abs, analytic))
+    return [CheckResult(name, case, parameter, relative_error(np.array([a, largest]), np.array([n, largest])))
+            for parameter, a, n in zip(model.params, analytic, numeric, strict=True)]
+
+
+def _slope(moved: Callable[[float], float]) -> float:
+    """d loss / d distance at 0: central differences with steps h and h/2, extrapolated to h = 0."""
+    coarse, fine = ((moved(step) - moved(-step)) / (2 * step) for step in (STEP, STEP / 2))
+    return (4 * fine - coarse) / 3        # the error in h^2 cancels
+
+
+def _smallest_activation_input(model: MiniBERT, run: Callable[[], object]) -> float:
+    """How near to zero, where ReLU has its kink, the inputs of activations come in `run`."""
+    smallest = [float("inf")]
+    owners = [part for part in (*(layer.feedforward for layer in model.parts.layers), model.parts.head)
+              if hasattr(part, "activation")]
+    activation: Activation = owners[0].activation
+
+    def forward(x: Array, out: Array | None) -> tuple[Array, Any]:
+        smallest.append(float(np.abs(x).min()))
+        return activation.forward(x, out)
+
+    try:
+        for owner in owners:
+            owner.activation = activation._replace(forward=forward)
+        run()
+    finally:
+        for owner in owners:
+            owner.activation = activation
+    return min(smallest)

@@ -1,0 +1,1 @@
+"""Commands for learning: exercises, gradient checks, the self-test."""

@@ -1,0 +1,1 @@
+"""Commands for looking into a model or a run."""

@@ -1,0 +1,82 @@
+"""mini-bert explore: the explorer in the browser, or one sentence of it as a file."""
+
+import re
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from ...errors import ConfigError, InputError
+from ..output import JsonOption, Output, QuietOption, SeedOption
+
+
+def explore_command(
+        text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A sentence to begin with; it may have "
+                                                   "\\[MASK].")] = None,
+        model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its "
+                                                  "tokenizer; default: the run's best, or mini.")] = None,
+        run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="A run, finished or going on, whose "
+                                                 "checkpoints are shown.")] = None,
+        mask: Annotated[str, typer.Option("--mask", metavar="N,N", help="Positions to mask; \\[CLS] is 0.")] = "",
+        target: Annotated[list[str] | None, typer.Option("--target", metavar="N:WORD", help="The word to find at a "
+                                                         "position; may be given again.")] = None,
+        host: Annotated[str, typer.Option("--host", help="The address to serve at.")] = "127.0.0.1",
+        port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Default: 8640, or a free one if "
+                                                 "that is taken.")] = None,
+        browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+        export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to one "
+                                                    "HTML file that works offline, instead of serving.")] = None,
+        seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Look into a model in the browser: forward, attention, backward, a step of training, layers, a run.
+
+    Example: mini-bert explore "They met for the first time in Paris." --mask 6
+
+    Example: mini-bert explore --export paris.html "They met for the first [MASK] in Paris." --target 6:time
+    """
+    from ...explorer.opening import fragment, open_session, opening_query
+
+    output = Output(as_json, quiet)
+    if export is not None and text is None:
+        raise InputError("--export writes the views of one sentence; give it as TEXT.")
+    serve = None if export is not None else _server()
+    session = open_session(model, run)
+    query = None if text is None else opening_query(session, text, mask, target or [],
+                                                    choose=export is not None, seed=seed)
+    if serve is None:
+        assert export is not None
+        assert query is not None
+        from ...explorer.export import export_page
+
+        done = export_page(session, query, export)
+        left = f" Left out as too large: {', '.join(done['left_out'])}." if done["left_out"] else ""
+        output.result(done, escape(f"{export}: {done['bytes'] / 1e6:.1f} MB, opens in any browser without a "
+                                   f"network.{left}"))
+        return
+    serve(session, host=host, port=port, browser=browser, fragment=fragment(query), say=_said(output))
+
+
+def _said(output: Output) -> Callable[[str], None]:
+    """What is told when serving begins: for a person the sentences, for a program the address in an object."""
+    def say(sentence: str) -> None:
+        address = re.search(r"https?://[^\s;]+", sentence)
+        if output.as_json and address is not None:
+            output.result({"address": address[0]})
+            sys.stdout.flush()                    # a program waits for it while the server goes on
+        else:
+            output.console.print(escape(sentence), soft_wrap=True)
+
+    return say
+
+
+def _server() -> Callable[..., None]:
+    """What serves, if the libraries that it needs are there."""
+    for library in ("starlette", "uvicorn"):
+        if find_spec(library) is None:
+            raise ConfigError(f"The explorer needs {library}: pip install 'mini-bert[explorer]'.")
+    from ...explorer.server import run_server
+
+    return run_server

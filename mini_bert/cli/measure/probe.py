@@ -1,0 +1,152 @@
+"""mini-bert probe: what can be read off a model's word vectors, beside baselines that would expose an empty result."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ...errors import DataError, InputError
+from ...evaluation.cost import with_cost
+from ...evaluation.formats.conllu import Sentence, has_entities, missing_header, read_conllu
+from ...evaluation.formats.named import reader_of, require_files
+from ...evaluation.formats.reading import labelled_words
+from ...evaluation.probes.probing import MIX, TASKS, ProbeData, ProbeOptions, probe
+from ...evaluation.statistics import Interval
+from ...evaluation.suite.result_cache import remembered
+from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
+from ..progress import progress_bar
+from ..use.inference import Model, opened
+
+_FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "depth Spearman",
+            "root_accuracy": "root accuracy"}
+
+
+def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|ner", help="Parts of speech, trees, "
+                                                      "relations to heads, or entities.")],
+                  train: Annotated[str, typer.Option(metavar="FILE", help="To train on: CoNLL-U, or for ner CoNLL "
+                                                     "columns or hub:NAME\\[:CONFIG]\\[:SPLIT] too.")],
+                  test: Annotated[str, typer.Option(metavar="FILE", help="To measure on.")],
+                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="To stop and to choose the layer by; "
+                                                           "else a tenth of --train.")] = None,
+                  model: Model = "mini",
+                  layers: Annotated[str | None, typer.Option(metavar="NAME,...", help="Of embeddings, hidden_0 ... and "
+                                                             "final_hidden; all by default.")] = None,
+                  mlp: Annotated[bool, typer.Option("--mlp", help="A probe with a hidden layer too.")] = False,
+                  seeds: Annotated[int, typer.Option(min=1, help="Runs of each probe.")] = 3,
+                  rank: Annotated[int, typer.Option(min=1, help="Of the structural probe, for dep.")] = 64,
+                  pooling: Annotated[str | None, typer.Option(
+                      help="A word's vector from its pieces: ends (the first and the last, side by side), mean, first "
+                           "or last. Ends by default, and the mean for dep.")] = None,
+                  max_samples: Annotated[int | None, typer.Option(min=2, help="Sentences of each file, drawn by the "
+                                                                  "seed.")] = None,
+                  threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Probe a model's word vectors, layer by layer, for parts of speech, dependencies or named entities.
+
+    Beside each figure: majority, word-type memory, the same probe on a model never trained, and a control task.
+
+    Example: mini-bert probe pos --model mini --train en_ewt-ud-train.conllu --test en_ewt-ud-test.conllu
+    """
+    if task not in TASKS:
+        raise InputError(f"There is no task {task!r} to probe; there are {', '.join(TASKS)}.")
+    options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
+                           mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
+                           pooling=pooling)
+    network, tokenizer = opened(model)
+    with progress_bar(quiet=quiet or as_json) as bar:
+        bars: dict[str, Any] = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                bars[what] = bar.add_task(what, total=total)
+            bar.update(bars[what], completed=done, visible=done < total)
+
+        def compute() -> dict[str, Any]:
+            data = ProbeData(_read(train, task), _read(test, task), None if dev is None else _read(dev, task))
+            return probe(network, tokenizer, task, data, options, progress)
+
+        asked = {"task": task, "layers": options.layers, "mlp": mlp, "seeds": seeds, "seed": seed, "rank": rank,
+                 "max_samples": max_samples, "pooling": pooling, "dev": dev is not None}
+        files = [train, test, *([dev] if dev is not None else [])]
+        if task != "ner":
+            require_files(files, f"{task} is read from CoNLL-U")
+        for file in files:
+            if not Path(file).is_file() and reader_of(file) is None:
+                raise InputError(f"There is no file {file}.")
+            if task == "ner" and has_entities(file, without_header=True):
+                raise DataError(missing_header(file))
+        found = remembered(f"probe-{task}", asked, [model, *files], with_cost(compute), fresh=fresh)
+    shown = _trees(found) if task == "dep" else _labels(found)
+    counts = ", ".join(f"{split} {figures['sentences']:,} sentences, {figures['words']:,} words"
+                       for split, figures in found["sets"].items())
+    if task == "ner" and any(Path(file).suffix == ".conllu" for file in files):
+        found["notes"] = [*found["notes"], "entities are those of Entity= in CoNLL-U: every mention, named or not, "
+                                           "pronouns too"]
+    notes = [escape(f"note: {note}") for note in found["notes"]]
+    Output(as_json, quiet).result(
+        {"model": model, "train": train, "test": test, "dev": dev,
+         "seed": seed, **found}, *shown, "", counts, *notes,
+        shown_cost(found))
+
+
+def _read(path: str, task: str) -> list[Sentence]:
+    """CoNLL-U; for named entities also CoNLL columns and names such as hub:NAME."""
+    return labelled_words(path) if task == "ner" else read_conllu(path)
+
+
+def _shown(figures: dict[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:
+    return Interval(**figures[name]).shown(digits, scale) if name in figures else ""
+
+
+def _points(difference: float) -> str:
+    return f"{abs(100 * difference):.1f} points {'above' if difference > 0 else 'BELOW'}"
+
+
+def _labels(found: dict[str, Any]) -> list[Any]:
+    with_f1 = found["figure"] == "f1"
+    columns = ["accuracy", *(["entity F1"] if with_f1 else []), "random init", *(["its F1"] if with_f1 else []),
+               "control", "selectivity"]
+    rows = table("", *columns, right=tuple(columns))
+    for name, figures in found["baselines"].items():
+        rows.add_row(name, f"{100 * figures['accuracy']:.1f}", *([f"{100 * figures['f1']:.1f}"] if with_f1 else []))
+    verdict = found["verdict"]
+    for row in found["rows"]:
+        best = row["layer"] == verdict["layer"] and row["probe"] == "linear"
+        name = f"{row['probe']}, {'learned mix' if row['layer'] == MIX else row['layer']}"
+        rows.add_row(f"[bold]{name}[/bold]" if best else name, _shown(row, "accuracy"),
+                     *([_shown(row, "f1")] if with_f1 else []), _shown(row, "random"),
+                     *([_shown(row, "random_f1")] if with_f1 else []), _shown(row, "control"),
+                     _shown(row, "selectivity"))
+    what = "entity F1" if with_f1 else "accuracy"
+    sentence = (f"best layer by dev, linear: {verdict['layer']}, {what} {100 * verdict['score']:.1f}: "
+                f"{_points(verdict['above_memory'])} word-type memory ({100 * verdict['memory']:.1f}), "
+                f"{_points(verdict['above_random'])} random init ({100 * verdict['random']:.1f}, "
+                f"{verdict['random_layer']}); selectivity {100 * verdict['selectivity']:.1f}"
+                + ("" if verdict["mix"] is None else f"; learned mix {100 * verdict['mix']:.1f}"))
+    mixes = [f"weights of the mix ({row['probe']}): {', '.join(f'{weight:.2f}' for weight in row['mix'])}"
+             for row in found["rows"] if "mix" in row]
+    return [rows, "", sentence, *mixes]
+
+
+def _trees(found: dict[str, Any]) -> list[Any]:
+    columns = tuple(_FIGURES.values())
+    rows = table("", *columns, right=columns)
+    for name, figures in found["baselines"].items():
+        rows.add_row(name, *(f"{100 * figures[figure]:.1f}" for figure in _FIGURES))
+    verdict = found["verdict"]
+    for row in found["rows"]:
+        name = f"[bold]{row['layer']}[/bold]" if row["layer"] == verdict["layer"] else row["layer"]
+        rows.add_row(name, *(_shown(row["model"], figure) for figure in _FIGURES))
+    for row in found["rows"]:
+        rows.add_row(f"random init, {row['layer']}", *(_shown(row["random"], figure) for figure in _FIGURES))
+    curve = table("rank", *columns, right=("rank", *columns), title=f"{verdict['layer']}, by rank of the probe")
+    for point in found["rank_curve"]:
+        curve.add_row(str(point["rank"]), *(f"{100 * point[figure]:.1f}" for figure in _FIGURES))
+    sentence = (f"best layer by dev, rank {found['rank']}: {verdict['layer']}, UUAS {100 * verdict['score']:.1f}: "
+                f"{_points(verdict['above_chain'])} the linear chain ({100 * verdict['chain']:.1f}), "
+                f"{_points(verdict['above_random'])} random init ({100 * verdict['random']:.1f}, "
+                f"{verdict['random_layer']})"
+                + ("" if verdict["embeddings"] is None else
+                   f", {_points(verdict['above_embeddings'])} the embeddings ({100 * verdict['embeddings']:.1f})"))
+    return [rows, "", curve, "", sentence]

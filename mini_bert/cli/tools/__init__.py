@@ -1,0 +1,1 @@
+"""Commands for configs, presets and benchmarks."""

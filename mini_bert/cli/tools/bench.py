@@ -1,0 +1,107 @@
+"""mini-bert bench train, and mini-bert memory: what a training step costs."""
+
+from dataclasses import asdict, replace
+from typing import Annotated, Any
+
+import typer
+from rich.progress import TextColumn
+
+from ...bench.contest import Task, Timing, compete, rounds_of
+from ...configs import load_config
+from ...training.config import load_run_config
+from ...training.memory import training_memory
+from ...training.workers import available_cores
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..progress import progress_bar
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure speed.")
+PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
+         "all": ["torch", "torch.compile", "transformers"]}
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a step.")]
+Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that a thread computes at a time; "
+                                    "0 for the preset's, or as suits.")]
+
+
+@app.command("train")
+def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", help="A preset or a file.")] = "mini",
+                        batch_size: Batch = 32, micro_batch_size: Micro = 0,
+                        against: Annotated[str | None, typer.Option(
+                            help="Peers: torch, transformers or all. They must be installed.")] = None,
+                        steps: Annotated[int, typer.Option(min=5, help="Steps of each.")] = 30,
+                        threads: Annotated[int, typer.Option(min=0, help="0 for all cores.")] = 0,
+                        seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Time full training steps: forward, backward, clipping and AdamW. Peers take turns with us in one run.
+
+    The floor is what the matrix products of the step take by themselves on the same threads.
+
+    Example: mini-bert bench train --against torch --json
+    """
+    if against is not None and against not in PEERS:
+        raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
+    model = load_config(config)
+    task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(), seed=seed)
+    names = ["mini-bert", "floor", *(PEERS[against] if against else [])]
+    with progress_bar(TextColumn("rounds"), quiet=quiet) as bar:
+        shown = bar.add_task("measuring", total=rounds_of(steps))
+        timings = compete(names, task, steps, lambda done, total: bar.update(shown, completed=done, total=total))
+    data = _results(task, timings)
+    rows = table("contestant", "median ms", "minimum ms", "of our median", "peak MB",
+                 right=("median ms", "minimum ms", "of our median", "peak MB"))
+    ours = timings["mini-bert"]
+    for name, timing in timings.items():
+        rows.add_row(name, f"{timing.median * 1e3:.1f}", f"{timing.minimum * 1e3:.1f}",
+                     f"{timing.median / ours.median:.2f}x", f"{timing.peak_bytes / 1e6:,.0f}")
+    lines = [f"{config}, {batch_size} x {model.max_seq_length} tokens, {task.threads} threads: "
+             f"{data['tokens_per_second']:,.0f} tokens/s, {data['share_of_floor']:.0%} of the floor."]
+    if "best_peer" in data:
+        lines.append(f"[bold]{data['speedup_median']:.2f}x[/bold] the best peer, {data['best_peer']}, by medians; "
+                     f"{data['speedup_minimum']:.2f}x by minima.")
+    Output(as_json, quiet).result(data, rows, "", *lines)
+
+
+def _results(task: Task, timings: dict[str, Timing]) -> dict[str, Any]:
+    ours, floor = timings["mini-bert"], timings["floor"]
+    data: dict[str, Any] = {
+        "task": asdict(task), "tokens_per_second": task.batch_size * task.length / ours.median,
+        "share_of_floor": floor.median / ours.median, "share_of_floor_minimum": floor.minimum / ours.minimum,
+        "contestants": {name: {"median": t.median, "minimum": t.minimum, "steps": len(t.seconds),
+                               "peak_bytes": t.peak_bytes, "loss": t.loss} for name, t in timings.items()}}
+    peers = {name: t for name, t in timings.items() if name.startswith("torch")} \
+        or {name: t for name, t in timings.items() if name not in ("mini-bert", "floor")}
+    if peers:
+        best = min(peers, key=lambda name: peers[name].median)
+        data |= {"best_peer": best, "speedup_median": peers[best].median / ours.median,
+                 "speedup_minimum": min(t.minimum for t in peers.values()) / ours.minimum}
+    if "transformers" in timings:
+        data["speedup_over_transformers"] = timings["transformers"].median / ours.median
+    return data
+
+
+def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")] = "mini", batch_size: Batch = 32,
+                   micro_batch_size: Micro = 0, seed: SeedOption = 0, as_json: JsonOption = False,
+                   quiet: QuietOption = False) -> None:
+    """The memory of training: predicted part by part, and measured in a process of its own, with and without
+    gradient checkpointing.
+
+    Example: mini-bert memory larger --batch-size 8
+    """
+    model, training = load_run_config(config)
+    threads = available_cores()
+    training = replace(training, batch_size=batch_size, threads=threads,
+                       micro_batch_size=micro_batch_size or training.micro_batch_size).resolved(model)
+    micro_batch_size = training.micro_batch_size
+    at_once = min(threads * micro_batch_size, batch_size)
+    predicted = training_memory(model, at_once)
+    measured = {}
+    for name, recompute in (("measured", False), ("measured, checkpointing", True)):
+        task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed)
+        measured[name] = compete(["mini-bert"], task, steps=5)["mini-bert"].peak_bytes
+    rows = table(f"{config} at batch {batch_size}, {at_once} sequences at once", "MB", right=("MB",))
+    parts = {"parameters": predicted.parameters, "gradients": predicted.gradients, "optimiser": predicted.optimiser,
+             "activations": predicted.activations}
+    for name, size in {**parts, "predicted": predicted.total, **measured}.items():
+        rows.add_row(name, f"{size / 1e6:,.1f}")
+    Output(as_json, quiet).result({"config": config, "batch_size": batch_size, "predicted": parts,
+                                   "predicted_total": predicted.total, "measured": measured["measured"],
+                                   "measured_checkpointing": measured["measured, checkpointing"]},
+                                  rows, "", "Measured: the most that the process had, with interpreter and libraries.")

@@ -1,0 +1,62 @@
+"""mini-bert config: what a configuration means in numbers."""
+
+import re
+from math import prod
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from ...core.assembly import parameter_specs
+from ...core.params import ParamSpec
+from ...training.config import load_run_config
+from ...training.memory import training_memory
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+
+Name = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="A preset's name or a YAML file.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a training step.")]
+
+
+def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption = 0,
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Show a configuration: its sizes, where each parameter is, and the memory that training needs.
+
+    Example: mini-bert config larger --batch-size 8
+    """
+    config, training = load_run_config(name)
+    specs = parameter_specs(config)
+    total = sum(prod(spec.shape) for spec in specs)
+
+    settings = table("setting", "value", right=("value",), title=f"[bold]{escape(name)}[/bold]")
+    for key, value in config.to_dict().items():
+        settings.add_row(key, str(value))
+
+    where = table("parameter", "shape", "numbers", "share", right=("shape", "numbers", "share"))
+    for group in _by_layer(specs):
+        numbers = sum(prod(spec.shape) for spec in group)
+        names = group[0].name if len(group) == 1 else f"{group[0].name} ... {group[-1].name}"
+        shape = " x ".join(map(str, group[0].shape))
+        where.add_row(names, shape if len(group) == 1 else f"{len(group)} of {shape}", f"{numbers:,}",
+                      f"{numbers / total:.1%}")
+    where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
+    parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
+
+    memory = training_memory(config, batch_size, masking_rate=training.masking_rate)
+    bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
+                        "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
+    budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
+    for purpose, size in bytes_by_purpose.items():
+        budget.add_row(purpose, f"{size / 1e6:,.1f}")
+
+    Output(as_json, quiet).result(
+        {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
+         "batch_size": batch_size, "masking_rate": training.masking_rate, "training_bytes": bytes_by_purpose},
+        settings, "", where, "", budget)
+
+
+def _by_layer(specs: list[ParamSpec]) -> list[list[ParamSpec]]:
+    """The same parameter of all layers in one group: W_Q_0, W_Q_1, W_Q_2."""
+    groups: dict[str, list[ParamSpec]] = {}
+    for spec in specs:
+        groups.setdefault(re.sub(r"_\d+$", "", spec.name), []).append(spec)
+    return list(groups.values())

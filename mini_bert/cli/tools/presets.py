@@ -1,0 +1,26 @@
+"""mini-bert presets: the shipped configurations."""
+
+from math import prod
+
+from ...configs import describe_preset, load_preset, preset_names
+from ...core.assembly import parameter_specs
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+
+
+def presets_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """List the model presets with their sizes.
+
+    Example: mini-bert presets
+    """
+    rows = table("preset", "L", "H", "A", "I", "T", "V", "parameters", "",
+                 right=("L", "H", "A", "I", "T", "V", "parameters"))
+    data = []
+    for name in preset_names():
+        config = load_preset(name)
+        count = sum(prod(spec.shape) for spec in parameter_specs(config))
+        sizes = (config.num_layers, config.hidden_size, config.num_heads, config.intermediate_size,
+                 config.max_seq_length, config.vocab_size)
+        rows.add_row(name, *(str(size) for size in sizes), f"{count:,}", describe_preset(name))
+        data.append({"name": name, "parameters": count, "description": describe_preset(name),
+                     "config": config.to_dict()})
+    Output(as_json, quiet).result({"presets": data}, rows)

@@ -1,0 +1,1 @@
+"""Commands for training: corpora, vocabularies, pre-training, fine-tuning."""

@@ -1,0 +1,109 @@
+"""mini-bert data: make a corpus, and look into one."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import TextColumn
+from rich.text import Text
+
+from ...text.batches import MODES, Batches, MLMBatch
+from ...text.corpora.corpus import Corpus
+from ...text.corpora.prepare import prepare
+from ...text.corpora.sources import find_sources
+from ...text.masking import Masking
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..progress import progress_bar
+from .tokenizer import Cased, Files, Strict, Where, load_tokenizer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a corpus, and look into it.")
+
+
+@app.command("prepare")
+def prepare_command(files: Files,
+                    tokenizer: Where,
+                    out: Annotated[Path, typer.Option("--out", "-o", help="The directory to make.")],
+                    cased: Cased = None,
+                    heldout: Annotated[float, typer.Option(help="Share of documents kept for evaluation.")] = 0.01,
+                    keep_duplicates: Annotated[bool, typer.Option(
+                        "--keep-duplicates", help="Keep paragraphs that occur again.")] = False,
+                    strict: Strict = False,
+                    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
+                    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the directory.")] = False,
+                    seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Turn text into a corpus for training: one token file, with an index of sentences and documents.
+
+    Blank lines separate documents; a line is a paragraph. The directory appears when it is whole.
+
+    Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
+    """
+    output, start = Output(as_json, quiet), perf_counter()
+    sizes = [source.size for source in find_sources(files)]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=quiet, of_bytes=True) as bar:
+        task = bar.add_task("preparing", total=total, tokens=0)
+        manifest = prepare(files, load_tokenizer(tokenizer, cased), out, heldout=heldout,
+                           deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,
+                           progress=lambda done, tokens: bar.update(task, completed=done, tokens=tokens))
+    seconds = perf_counter() - start
+    data = {**vars(manifest), "out": str(out), "seconds": round(seconds, 2)}
+    lines = [f"{manifest.tokens:,} tokens in {manifest.documents:,} documents, {manifest.heldout_documents:,} of them "
+             f"held out, from {manifest.bytes_read / 1e6:,.1f} MB in {seconds:.1f} s: {escape(str(out))}"]
+    if manifest.duplicate_paragraphs:
+        lines.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs were duplicates "
+                     "and were left out.")
+    if manifest.invalid_bytes:
+        lines.append(f"[yellow]{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first: "
+                     f"{escape(str(manifest.first_invalid))}[/yellow]")
+    output.result(data, *lines)
+
+
+@app.command("show")
+def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared corpus.")],
+                 most: Annotated[int, typer.Option("--most", min=0, help="How many frequent pieces to list.")] = 12,
+                 mode: Annotated[str, typer.Option(help=f"Sequences of the batch: {', '.join(MODES)}.")] = "packed",
+                 masking: Annotated[str, typer.Option(help="What is masked: token, word or span.")] = "token",
+                 rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences of the batch to show.")] = 3,
+                 length: Annotated[int, typer.Option("--length", min=5, help="Tokens a sequence.")] = 64,
+                 seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Look into a corpus: its size, unknown words, frequent pieces, and a batch with its masks in colour.
+
+    Example: mini-bert data show corpus.mb --masking word
+    """
+    corpus = Corpus(directory)
+    m, vocabulary = corpus.manifest, corpus.tokenizer.vocabulary
+    counts = corpus.piece_counts()
+    frequent = [(vocabulary[i], int(counts[i])) for i in (-counts).argsort(kind="stable")[:most]]
+    batch = Batches(corpus, max_seq_length=length, batch_size=rows, mode=mode, masking=Masking(unit=masking),
+                    seed=seed)[0]
+    facts = {"documents": m.documents, "held out": m.heldout_documents, "sentences": m.sentences, "tokens": m.tokens,
+             "unknown": f"{m.unknown_tokens:,} ({m.unknown_tokens / m.tokens:.3%})", "vocabulary": m.vocab_size,
+             "pieces in use": int((counts > 0).sum()), "duplicate paragraphs left out": m.duplicate_paragraphs}
+    summary = table("corpus", shown_directory := escape(str(directory)), right=(shown_directory,))
+    for name, value in facts.items():
+        summary.add_row(name, value if isinstance(value, str) else f"{value:,}")
+    pieces = table("piece", "occurrences", "share", right=("occurrences", "share"))
+    for piece, count in frequent:
+        pieces.add_row(Text(piece), f"{count:,}", f"{count / m.tokens:.2%}")
+    shown = [_coloured(corpus.tokenizer, batch, row) for row in range(len(batch.input_ids))]
+    Output(as_json, quiet).result(
+        {"manifest": vars(m), "frequent": frequent,
+         "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row][batch.attention_mask[row]]),
+                    "targets": [vocabulary[i] for i in batch.target_ids[row][batch.mask_positions[row]]]}
+                   for row in range(len(batch.input_ids))]},
+        summary, "", pieces, "", "A batch: [red]masked[/red], [yellow]replaced[/yellow], [cyan]kept[/cyan]; the true "
+        "piece in brackets", *shown)
+
+
+def _coloured(tokenizer: WordPieceTokenizer, batch: MLMBatch, row: int) -> Text:
+    text = Text()
+    vocabulary, there = tokenizer.vocabulary, batch.attention_mask[row]
+    for given, true, chosen in zip(batch.input_ids[row][there].tolist(), batch.target_ids[row][there].tolist(),
+                                   batch.mask_positions[row][there].tolist(), strict=True):
+        style: Any = "" if not chosen else "red" if given == vocabulary.mask else "yellow" if given != true else "cyan"
+        piece = vocabulary[given] + (f"({vocabulary[true]})" if chosen and given != true else "")
+        text.append(piece, style).append(" ")
+    return text

@@ -1,0 +1,47 @@
+"""mini-bert lab: compare recipes under the same budget."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from ...report.lab_page import lab_page
+from ...report.page import write_page
+from ...training.experiments import Experiment, perform, summary
+from ...training.trainer import Listener
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..training_display import TrainingDisplay
+from .pretrain import Data
+
+
+def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in YAML.")],
+                data: Data,
+                out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A directory for the runs.")],
+                seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Run a list of configs with several seeds, and compare their held-out losses: a table, and a page with curves.
+
+    What is done is not run again.
+
+    Example: mini-bert lab recipes.yaml --data corpus.mb --out lab
+    """
+    plan = Experiment.read(experiment)
+    display = TrainingDisplay(quiet=True)
+
+    def announce(name: str, number: int) -> Listener:
+        if not (quiet or as_json):
+            display.console.print(f"{name}, seed {number}", markup=False)
+        return TrainingDisplay(quiet or as_json)
+
+    curves = perform(plan, data, out, announce)
+    rows = table("run", "held-out loss", "lowest", "highest", "seeds", "tokens", "seconds",
+                 right=("held-out loss", "lowest", "highest", "seeds", "tokens", "seconds"))
+    found = summary(curves)
+    for row in found:
+        rows.add_row(row["name"], f"{row['loss']:.4f}", f"{row['lowest']:.4f}", f"{row['highest']:.4f}",
+                     str(row["seeds"]), f"{row['tokens']:,}", f"{row['seconds']:,.0f}")
+    page = write_page(out / "lab.html", lab_page(f"Experiment: {experiment.stem}", curves, found))
+    Output(as_json, quiet).result(
+        {"summary": found, "curves": [asdict(curve) for curve in curves], "page": str(page)}, rows, "",
+        f"Curves over tokens and over time: {escape(str(page))}")

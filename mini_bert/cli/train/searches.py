@@ -1,0 +1,84 @@
+"""mini-bert find-lr and overfit: two short experiments before a long run."""
+
+from typing import Annotated
+
+import typer
+
+from ...core.model import MiniBERT
+from ...text.batches import Batches
+from ...text.corpora.corpus import Corpus
+from ...training.config import TrainingConfig, load_run_config
+from ...training.finder import Search, find_learning_rate
+from ...training.initial_model import new_model
+from ...training.overfit import overfit
+from ...training.run import require_fitting
+from ..output import JsonOption, Output, QuietOption, table, verdict
+from ..training_display import TrainingDisplay
+from .pretrain import Config, Data, Set, Threads
+
+Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
+
+
+def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
+                    low: Annotated[float, typer.Option(help="The lowest rate tried.")] = 1e-6,
+                    high: Annotated[float, typer.Option(help="The highest rate tried.")] = 1.0,
+                    steps: Annotated[int, typer.Option(min=10, help="Steps from the lowest to the highest.")] = 100,
+                    threads: Threads = 0, seed: Seed = 0, as_json: JsonOption = False,
+                    quiet: QuietOption = False) -> None:
+    """Find a learning rate: raise it from far too small to far too large, and see where the loss falls fastest.
+
+    Example: mini-bert find-lr --config mini --data corpus.mb
+    """
+    model, training, batches = _prepare(data, config, changes, threads, seed)
+    search = find_learning_rate(model, batches, training, low=low, high=high, steps=steps)
+    shown = table("learning rate", "loss", "", right=("learning rate", "loss"))
+    for rate, loss, bar in _rows(search):
+        shown.add_row(f"{rate:.2e}", f"{loss:.3f}", bar)
+    end = f"; the loss bursts at {search.burst:.1e}" if search.burst is not None else ""
+    Output(as_json, quiet).result(
+        {"rates": search.rates, "losses": search.losses, "suggestion": search.suggestion, "burst": search.burst},
+        shown, "", f"The loss falls fastest at [bold]{search.suggestion:.1e}[/bold]{end}.")
+
+
+def _rows(search: Search, most: int = 24) -> list[tuple[float, float, str]]:
+    """About `most` points of the search, each with a bar from the lowest loss to the highest."""
+    low, high = min(search.losses), max(search.losses)
+    every = max(1, len(search.rates) // most)
+    return [(rate, loss, "#" * round(1 + 39 * (loss - low) / ((high - low) or 1)))
+            for rate, loss in list(zip(search.rates, search.losses, strict=True))[::every]]
+
+
+def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
+                    target: Annotated[float, typer.Option(help="The loss to reach.")] = 0.05,
+                    steps: Annotated[int, typer.Option(min=1, help="At most so many steps.")] = 400,
+                    batch_size: Annotated[int, typer.Option(min=1, help="Sequences of the batch.")] = 8,
+                    threads: Threads = 0, seed: Seed = 0, as_json: JsonOption = False,
+                    quiet: QuietOption = False) -> None:
+    """Train on one batch until its loss is nearly zero: a model that cannot do this has a fault.
+
+    Exits with 1 if the loss was not reached.
+
+    Example: mini-bert overfit --config mini --data corpus.mb
+    """
+    sets = [*(changes or []), f"training.batch_size={batch_size}", f"training.steps={steps}",
+            "training.warmup_steps=10"]
+    model, training, batches = _prepare(data, config, sets, threads, seed)
+    with TrainingDisplay(quiet) as display:
+        loss, taken = overfit(model, batches[0], training, target=target, listener=display)
+    reached = loss < target
+    Output(as_json, quiet).result(
+        {"loss": loss, "steps": taken, "target": target, "reached": reached},
+        f"{verdict(reached)}  loss {loss:.4f} on one batch after {taken} steps; the target was {target}.")
+    if not reached:
+        raise typer.Exit(1)
+
+
+def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
+             seed: int) -> tuple[MiniBERT, TrainingConfig, Batches]:
+    settings = [*(changes or []), f"training.seed={seed}", f"training.threads={threads}"]
+    model, training = load_run_config(config, settings)
+    training, corpus = training.resolved(model), Corpus(data)
+    require_fitting(corpus, model)
+    batches = Batches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
+                      mode=training.sequences, masking=training.masking(), bucket=training.bucket, seed=training.seed)
+    return new_model(model, training, corpus), training, batches

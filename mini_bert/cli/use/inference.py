@@ -1,0 +1,196 @@
+"""mini-bert fill-mask, embed, similar and score: a trained model at work."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.text import Text
+
+from ...core.model import MiniBERT
+from ...errors import InputError
+from ...factory import load
+from ...inference.embed import embed, similar
+from ...inference.fill_mask import Candidate, fill_mask
+from ...inference.score import score
+from ...text.corpora.sources import ReadingReport, find_sources
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..progress import progress_bar
+
+Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: one that "
+                                    "ships, a run's best or final directory, or one of Hugging Face's.")]
+Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many to show.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts at a time.")]
+_BAR = 30                     # characters of a bar for a probability of one
+
+
+def opened(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
+    """A model and its tokenizer."""
+    return load(name), WordPieceTokenizer.load(name)
+
+
+def files_of(option: str, names: list[str] | None) -> list[Path]:
+    """The files behind an option that takes text, on which a remembered result depends."""
+    if names and "-" in names:
+        raise InputError(f"{option} cannot be standard input; name files.")
+    return [Path(source.name) for source in find_sources(names)] if names else []
+
+
+class Line(NamedTuple):
+    """A line that is not blank, and where it stands."""
+
+    text: str
+    file: str                 # - for standard input
+    number: int               # in its file, from 1
+
+
+def placed_lines(files: list[str] | None) -> list[Line]:
+    """Each line of the files, or of standard input, that is not blank."""
+    found = [Line(line, source.name, number) for source in find_sources(files or ["-"])
+             for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
+    if not found:
+        raise InputError("There is no text to read.")
+    return found
+
+
+def lines(files: list[str] | None) -> list[str]:
+    """The same, without their places."""
+    return [line.text for line in placed_lines(files)]
+
+
+def _cut(texts: int, model: MiniBERT) -> list[str]:
+    """What to say of texts that are longer than the model takes."""
+    if not texts:
+        return []
+    return [f"{texts:,} {'text was' if texts == 1 else 'texts were'} cut: the model takes "
+            f"{model.config.max_seq_length} tokens."]
+
+
+def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
+                          metavar="[TEXT]...", help="Texts with \\[MASK]; lines of standard input if none.")] = None,
+                      model: Model = "mini", top: Top = 5, seed: SeedOption = 0, as_json: JsonOption = False,
+                      quiet: QuietOption = False) -> None:
+    """Fill [MASK] with the words that a model finds likeliest.
+
+    Example: mini-bert fill-mask "The capital of France is [MASK]."
+    """
+    texts = texts or lines(None)
+    network, tokenizer = opened(model)
+    results = [_filled(network, tokenizer, text, top, f"Text {number}: " if len(texts) > 1 else "")
+               for number, text in enumerate(texts, 1)]
+    shown: list[object] = []
+    for text, masks in zip(texts, results, strict=True):
+        shown.append(Text(text, "bold"))
+        for number, candidates in enumerate(masks):
+            rows = table("word" if len(masks) == 1 else f"mask {number + 1}", "probability", "",
+                         right=("probability",))
+            for candidate in candidates:
+                rows.add_row(Text(candidate.token), f"{candidate.probability:.1%}",
+                             "█" * round(_BAR * candidate.probability) or "▏")
+            shown += [rows, ""]
+    data = [{"text": text, "masks": [[c._asdict() for c in candidates] for candidates in masks]}
+            for text, masks in zip(texts, results, strict=True)]
+    Output(as_json, quiet).result({"model": model, "results": data}, *shown)
+
+
+def _filled(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
+    try:
+        return fill_mask(model, tokenizer, text, top)
+    except InputError as error:
+        raise InputError(f"{which}{error}") from None
+
+
+def embed_command(files: Annotated[list[str] | None, typer.Argument(
+                      metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                  model: Model = "mini",
+                  out: Annotated[Path | None, typer.Option(
+                      "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
+                  batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
+                      "--normalise/--raw", help="Vectors of length one.")] = True,
+                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Turn sentences, a line each, into vectors: JSON lines on standard output, or a .npy file.
+
+    Example: mini-bert embed sentences.txt --out vectors.npy
+    """
+    if out is not None and out.suffix != ".npy":
+        raise InputError(f"--out writes NumPy's format: let the name end in .npy, not {out.suffix or 'nothing'}.")
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
+    network, tokenizer = opened(model)
+    texts, too_long = lines(files), list[int]()
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("embedding", total=len(texts))
+        vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
+                        progress=lambda done: bar.update(task, completed=done))
+    cut = _cut(len(too_long), network)
+    if out is not None:
+        temporary = out.with_name(f".{out.name}.partial.npy")
+        np.save(temporary, vectors)
+        temporary.replace(out)
+        Output(as_json, quiet).result({"out": str(out), "shape": vectors.shape, "too_long": too_long},
+                                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *cut)
+    elif as_json:
+        Output(as_json, quiet).result({"model": model, "texts": texts, "vectors": vectors.tolist(),
+                                       "too_long": too_long})
+    else:
+        for sentence in cut:
+            print(sentence, file=sys.stderr)          # standard output is for vectors
+        for text, vector in zip(texts, vectors, strict=True):
+            json.dump({"text": text, "vector": [round(float(x), 6) for x in vector]}, sys.stdout, ensure_ascii=False)
+            print()
+
+
+def similar_command(query: Annotated[str, typer.Argument(help="The sentence to look for.")],
+                    files: Annotated[list[str] | None, typer.Argument(
+                        metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                    model: Model = "mini",
+                    top: Top = 5, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                    quiet: QuietOption = False) -> None:
+    """Find the sentences of a file that are nearest to a query.
+
+    Example: mini-bert similar "A cat sleeps." sentences.txt
+    """
+    network, tokenizer = opened(model)
+    given, too_long = placed_lines(files), list[int]()
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("embedding", total=len(given))
+        found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
+                        too_long=too_long, progress=lambda done: bar.update(task, completed=done))
+    places = [given[neighbour.number] for neighbour in found]
+    several = len({line.file for line in given}) > 1
+    rows = table("cosine", *(["file"] if several else []), "line", "text", right=("cosine", "line"))
+    for neighbour, place in zip(found, places, strict=True):
+        rows.add_row(f"{neighbour.cosine:.3f}", *([Text(place.file)] if several else []), f"{place.number:,}",
+                     Text(neighbour.text))
+    query_cut = len(tokenizer.encode(query)) > network.config.max_seq_length
+    Output(as_json, quiet).result(
+        {"query": query, "query_too_long": query_cut, "too_long": len(too_long),
+         "neighbours": [{"text": n.text, "file": place.file, "line": place.number, "cosine": n.cosine}
+                        for n, place in zip(found, places, strict=True)]},
+        rows, *(["The query is longer than the model takes, and was cut."] if query_cut else []),
+        *_cut(len(too_long), network))
+
+
+def score_command(texts: Annotated[list[str] | None, typer.Argument(
+                      metavar="[TEXT]...", help="Texts to score; lines of standard input if none.")] = None,
+                  model: Model = "mini", batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                  quiet: QuietOption = False) -> None:
+    """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
+
+    Example: mini-bert score "The cat sat." "The cat sats."
+    """
+    texts = texts or lines(None)
+    network, tokenizer = opened(model)
+    found = score(network, tokenizer, texts, batch_size=batch_size)
+    rows = table("log-likelihood", "a token", "perplexity", "text", right=("log-likelihood", "a token", "perplexity"))
+    for text, result in zip(texts, found, strict=True):
+        figures = (f"{result.total:.2f}", f"{result.total / len(result.tokens):.2f}", f"{result.perplexity:.1f}") \
+            if result.tokens else ("–", "–", "–")             # of no tokens there is nothing to tell
+        rows.add_row(*figures, Text(text))
+    Output(as_json, quiet).result(
+        {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity if r.tokens else None}
+                                    for text, r in zip(texts, found, strict=True)]}, rows)

@@ -1,0 +1,1 @@
+"""Attention, and what adds to its scores."""

@@ -1,0 +1,1 @@
+"""Blocks: one layer of a model, attention and feed-forward around a residual path."""

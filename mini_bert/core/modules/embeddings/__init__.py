@@ -1,0 +1,1 @@
+"""From ids to the input of the first layer."""

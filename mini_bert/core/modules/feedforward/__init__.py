@@ -1,0 +1,1 @@
+"""The feed-forward network of a layer, which works on each token by itself."""

@@ -1,0 +1,1 @@
+"""Models in files. Layouts of other libraries are in mini_bert/interop."""

@@ -1,0 +1,1 @@
+"""Probes: what can be read from vectors that stay as they are."""

@@ -1,0 +1,227 @@
+"""A classifier on vectors that stay as they are: linear, or with one hidden layer, with a learned mix of layers.
+
+    x      = gamma sum_l s_l x_l        s = softmax(mix_scores)        (a mix of layers; else x is given)
+    logits = x W + b                    or        logits = max(0, x W1 + b1) W + b
+
+    dW = h^T dlogits   db = sum dlogits   dh = dlogits W^T             (h is x, or the hidden layer)
+    dW1 = x^T dz       db1 = sum dz       dz = dh [z > 0]              dx = dz W1^T
+    dgamma = sum_l s_l t_l                t_l = sum over rows of dx . x_l
+    dmix_scores_l = gamma s_l (t_l - sum_k s_k t_k)
+
+Trained by AdamW on the mean cross-entropy; the learning rate is halved when an epoch brings nothing on the
+development set, and the parameters of the best epoch are kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import Array, IntArray
+from ...core.gradcheck import CheckResult, gradient_check
+from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ...core.ops.softmax import softmax_backward, softmax_forward
+from ...core.params import Parameters, ParamSpec
+from ...errors import InputError
+from ...randomness import generator
+from ...training.optimisers.adamw import AdamW
+from .quantised_vectors import HeldVectors
+
+Rows = Array | HeldVectors                # (N, H)
+Features = Sequence[Rows]                 # one, or one a layer for a mix of them
+_AT_A_TIME = 8192                         # rows of a prediction
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a classifier is trained."""
+
+    learning_rate: float = 4e-3
+    batch_size: int = 512
+    max_epochs: int = 20
+    halvings: int = 3             # of the learning rate, before training ends
+    weight_decay: float = 0.01
+
+
+class Classifier:
+    """Parameters, and the scores of classes that they give to rows of features."""
+
+    def __init__(self, features: int, classes: int, *, hidden: int = 0, layers: int = 1, seed: int = 0,
+                 dtype: npt.DTypeLike = np.float32):
+        if min(features, classes, layers) < 1 or hidden < 0:
+            raise InputError(f"A classifier of {layers} layers of {features} features, {hidden} hidden units and "
+                             f"{classes} classes cannot be built; each but hidden must be at least 1.")
+        self.hidden, self.layers = hidden, layers
+        self.params = Parameters(self._layout(features, classes), dtype)
+        self.params.initialise(seed)
+
+    def _layout(self, features: int, classes: int) -> Iterator[ParamSpec]:
+        if self.layers > 1:
+            yield ParamSpec("mix_scores", (self.layers,))
+            yield ParamSpec("mix_gamma", (1,), mean=1.0)
+        if self.hidden:
+            yield ParamSpec("W1", (features, self.hidden), std=sqrt(2 / features))
+            yield ParamSpec("b1", (self.hidden,))
+        yield ParamSpec("W", (self.hidden or features, classes), std=0.1 / sqrt(self.hidden or features))
+        yield ParamSpec("b", (classes,))
+
+    def forward(self, x: Sequence[Array]) -> tuple[Array, tuple[Any, ...]]:
+        """One array (N, H) a layer -> logits (N, classes)."""
+        p = self.params
+        weights = None
+        if self.layers > 1:
+            weights, _ = softmax_forward(p["mix_scores"])
+            mixed: Array = x[0] * (p["mix_gamma"] * weights[0])
+            for weight, layer in zip(weights[1:], x[1:], strict=True):
+                mixed += layer * (p["mix_gamma"] * weight)
+        else:
+            mixed = x[0]
+        h = mixed
+        if self.hidden:
+            h = mixed @ p["W1"]
+            h += p["b1"]
+            np.maximum(h, 0, out=h)
+        logits = h @ p["W"]
+        logits += p["b"]
+        return logits, (x, weights, mixed, h)
+
+    def backward(self, dlogits: Array, cache: tuple[Any, ...], grads: Parameters) -> None:
+        """dlogits (N, classes): the gradients of all parameters take the place of what was in `grads`."""
+        x, weights, mixed, h = cache
+        p = self.params
+        ones = np.ones(len(dlogits), dlogits.dtype)               # a sum over rows as a product
+        np.matmul(h.T, dlogits, out=grads["W"])                   # logits = h W + b
+        np.matmul(ones, dlogits, out=grads["b"])
+        if not self.hidden and weights is None:
+            return
+        dx = dlogits @ p["W"].T                                   # (N, hidden or H)
+        if self.hidden:
+            dx *= h > 0                                           # h = max(0, z)
+            np.matmul(mixed.T, dx, out=grads["W1"])               # z = x W1 + b1
+            np.matmul(ones, dx, out=grads["b1"])
+        if weights is None:
+            return
+        if self.hidden:
+            dx = dx @ p["W1"].T                                   # (N, H)
+        # x = gamma sum_l s_l x_l
+        along = np.array([np.vdot(dx, layer) for layer in x], dx.dtype)       # (L,)
+        grads["mix_gamma"][...] = weights @ along
+        grads["mix_scores"][...] = softmax_backward(p["mix_gamma"] * along, weights)
+
+    def predict(self, x: Features) -> IntArray:
+        """The likeliest class of each row."""
+        parts = [self.forward([layer[start : start + _AT_A_TIME] for layer in x])[0].argmax(axis=1)
+                 for start in range(0, len(x[0]), _AT_A_TIME)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def mix(self) -> list[float]:
+        """The weight of each layer."""
+        weights = softmax_forward(self.params["mix_scores"])[0] if self.layers > 1 else np.ones(1)
+        return [float(weight) for weight in weights]
+
+
+class Trained(NamedTuple):
+    """A classifier at its best epoch, and how it came there."""
+
+    classifier: Classifier
+    epochs: int
+    dev_accuracy: float
+
+
+def train_classifier(train: Features, labels: IntArray, dev: Features, dev_labels: IntArray, classes: int, *,
+                     hidden: int = 0, recipe: Recipe | None = None, seed: int = 0) -> Trained:
+    """Train on rows of features with their labels, and stop by the accuracy on `dev`."""
+    recipe = recipe or Recipe()
+    if not len(labels) or not len(dev_labels):
+        raise InputError(f"A classifier needs rows to train on and rows to stop by; there are {len(labels)} "
+                         f"and {len(dev_labels)}.")
+    for x, y in ((train, labels), (dev, dev_labels)):
+        if any(len(layer) != len(y) for layer in x):
+            raise InputError(f"There are {len(x[0])} rows of features for {len(y)} labels.")
+    if labels.min() < 0 or labels.max() >= classes:
+        raise InputError(f"Labels go from {labels.min()} to {labels.max()}; {classes} classes are 0 to {classes - 1}.")
+    N = len(labels)
+    made = Classifier(train[0].shape[1], classes, hidden=hidden, layers=len(train), seed=seed, dtype=train[0].dtype)
+    grads = made.params.zeros_like()
+    optimiser = AdamW(made.params, recipe.learning_rate, weight_decay=recipe.weight_decay)
+    size = min(recipe.batch_size, N)
+    rows = [np.empty((size, layer.shape[1]), layer.dtype) for layer in train]
+    best, best_flat, rate, halvings, epoch = -1.0, made.params.flat.copy(), recipe.learning_rate, 0, 0
+    while epoch < recipe.max_epochs and halvings <= recipe.halvings:
+        order = generator(seed, "probe order", epoch).permutation(N)
+        for start in range(0, N, size):
+            some = order[start : start + size]
+            batch = [_taken(layer, some, row[: len(some)]) for layer, row in zip(train, rows, strict=True)]
+            logits, cache = made.forward(batch)
+            _, loss = cross_entropy_forward(logits, labels[some], overwrite=True)
+            made.backward(cross_entropy_backward(1 / len(some), loss, overwrite=True), cache, grads)
+            optimiser.step(grads, learning_rate=rate)
+        epoch += 1
+        accuracy = float((made.predict(dev) == dev_labels).mean())
+        if accuracy > best:
+            best, best_flat[...] = accuracy, made.params.flat
+        else:
+            rate, halvings = rate / 2, halvings + 1
+    made.params.flat[...] = best_flat
+    return Trained(made, epoch, best)
+
+
+# ---------------------------------------------------------------- features and checks
+
+
+def _taken(rows: Rows, some: IntArray, out: Array) -> Array:
+    if isinstance(rows, HeldVectors):
+        return rows.take(some, out)
+    return np.take(rows, some, axis=0, out=out, mode="clip")
+
+
+class Scaling(NamedTuple):
+    """What makes features of mean zero and deviation one on the set that it was measured on."""
+
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, x: Rows) -> "Scaling":
+        starts = range(0, len(x), _AT_A_TIME)
+        mean = sum(x[start : start + _AT_A_TIME].sum(axis=0, dtype=np.float64) for start in starts) / len(x)
+        squares = sum(np.einsum("ij,ij->j", part, part, dtype=np.float64)
+                      for part in (x[start : start + _AT_A_TIME] - mean for start in starts))
+        deviation = np.sqrt(squares / len(x))
+        deviation[deviation < 1e-8] = 1           # a feature that never changes says nothing
+        return cls(mean.astype(x.dtype), deviation.astype(x.dtype))
+
+    def apply(self, x: Array) -> None:
+        """In place."""
+        x -= self.mean
+        x /= self.deviation
+
+
+def gradient_checks(seed: int = 0) -> list[CheckResult]:
+    """Every parameter's gradient of c . logits, c random, and of the loss, for each form of classifier."""
+    results = []
+    for case, hidden, layers in (("linear", 0, 1), ("MLP", 4, 1), ("mix, linear", 0, 3), ("mix, MLP", 4, 3)):
+        rng = generator(seed, "gradcheck", "classifier", case)
+        made = Classifier(5, 4, hidden=hidden, layers=layers, seed=seed, dtype=np.float64)
+        made.params.flat += 0.5 * rng.standard_normal(made.params.flat.size)
+        x = [rng.standard_normal((7, 5)) for _ in range(layers)]
+        cotangent, targets = rng.standard_normal((7, 4)), rng.integers(0, 4, 7)
+
+        def scores(made: Classifier = made, x: Sequence[Array] = x, cotangent: Array = cotangent) -> float:
+            return float((made.forward(x)[0] * cotangent).sum())
+
+        def loss(made: Classifier = made, x: Sequence[Array] = x, targets: IntArray = targets) -> float:
+            return cross_entropy_forward(made.forward(x)[0], targets)[0]
+
+        logits, cache = made.forward(x)
+        slope = cross_entropy_backward(1.0, cross_entropy_forward(logits, targets)[1])
+        for what, function, dlogits in (("random cotangent", scores, cotangent), ("cross-entropy", loss, slope)):
+            grads = made.params.zeros_like()
+            made.backward(dlogits, cache, grads)
+            results += [CheckResult("probe classifier", f"{case}, {what}", name,
+                                    gradient_check(function, made.params[name], grads[name]).error)
+                        for name in made.params]
+    return results

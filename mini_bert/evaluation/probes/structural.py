@@ -1,0 +1,299 @@
+"""The structural probe of Hewitt and Manning (2019): is a sentence's tree in the geometry of its word vectors?
+
+    distance:  d_ij = |B^T (h_i - h_j)|^2    loss = sum over sentences of sum_ij |D_ij - d_ij| / n^2
+    depth:     d_i  = |B^T h_i|^2            loss = sum over sentences of sum_i |D_i - d_i| / n
+
+D are the distances between words in the tree, and the depths below its root; B (H, k) is learned. With p = h B,
+
+    dp_i = 2 sum_j (g_ij + g_ji) (p_i - p_j)     g = d loss / d d_ij         dp_i = 2 g_i p_i   for depths
+    dB   = h^T dp                                slope of |x| is the sign of x
+
+Features are scaled by their deviations, which B could do as well, and not centred. Sentences of
+one length are worked on together, so there is no padding.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.gradcheck import CheckResult, gradient_check
+from ...core.model import MiniBERT
+from ...core.params import Parameters, ParamSpec
+from ...errors import DataError, InputError
+from ...randomness import generator
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.optimisers.adamw import AdamW
+from ...training.workers import Workers, workers
+from ..formats.conllu import Sentence
+from ..statistics import Interval, over_seeds
+from .classifier import Rows, Scaling
+from .quantised_vectors import HeldVectors
+from .sets import ProbeSets, probe_sets
+from .trees import StructuralScores, Trees, by_sentence_length, linear_chain, structural_scores
+from .word_vectors import EMBEDDINGS, chosen_layers
+
+
+@dataclass(frozen=True)
+class StructuralRecipe:
+    """How B is learned; the loss on the development set halves the learning rate, and ends the training."""
+
+    learning_rate: float = 1e-3       # the paper's
+    batch_size: int = 32              # sentences
+    max_epochs: int = 20
+    halvings: int = 3
+
+
+# ---------------------------------------------------------------- the two probes
+
+
+def distance_forward(h: Array, B: Array) -> tuple[Array, tuple[Array, Array]]:
+    """h (S, n, H), B (H, k) -> squared distances (S, n, n)."""
+    p = h @ B                                                                 # (S, n, k)
+    squares = np.einsum("sik,sik->si", p, p)
+    d = p @ p.transpose(0, 2, 1)                                              # (S, n, n)
+    d *= -2
+    d += squares[:, :, None]
+    d += squares[:, None, :]
+    return d, (h, p)
+
+
+def distance_backward(dd: Array, cache: tuple[Array, Array]) -> Array:
+    """dd (S, n, n) -> dB (H, k)."""
+    h, p = cache
+    both = dd + dd.transpose(0, 2, 1)                                         # d_ij and d_ji are one distance
+    dp = p * both.sum(axis=2)[:, :, None]
+    dp -= both @ p
+    dp *= 2
+    return _product(h, dp)
+
+
+def depth_forward(h: Array, B: Array) -> tuple[Array, tuple[Array, Array]]:
+    """h (S, n, H), B (H, k) -> squared norms (S, n)."""
+    p = h @ B
+    return np.einsum("sik,sik->si", p, p), (h, p)
+
+
+def depth_backward(dd: Array, cache: tuple[Array, Array]) -> Array:
+    """dd (S, n) -> dB (H, k)."""
+    h, p = cache
+    return _product(h, 2 * dd[:, :, None] * p)
+
+
+def _product(h: Array, dp: Array) -> Array:
+    product: Array = h.reshape(-1, h.shape[-1]).T @ dp.reshape(-1, dp.shape[-1])
+    return product
+
+
+def l1_loss(d: Array, gold: Array) -> tuple[float, Array]:
+    """The summed loss of sentences (S, n, n) or (S, n), and its slope; each is divided by its n^2 or n."""
+    difference = d - gold
+    scale = 1 / difference[0].size
+    return float(np.abs(difference).sum(dtype=np.float64)) * scale, np.sign(difference) * difference.dtype.type(scale)
+
+
+_PROBES: dict[str, tuple[Callable[..., tuple[Array, tuple[Array, Array]]], Callable[..., Array]]] = {
+    "distance": (distance_forward, distance_backward), "depth": (depth_forward, depth_backward)}
+
+
+def _gold(trees: Trees, kind: str) -> Array:
+    return trees.distances if kind == "distance" else trees.depths
+
+
+def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], *, rank: int,
+                     recipe: StructuralRecipe | None = None, seed: int = 0) -> Array:
+    """B (H, rank) of the distance or the depth probe, on vectors x (N, H); the best on the development set."""
+    recipe = recipe or StructuralRecipe()
+    if kind not in _PROBES:
+        raise InputError(f"A structural probe is of {' or '.join(_PROBES)}, not {kind!r}.")
+    if not 1 <= rank <= x.shape[1]:
+        raise InputError(f"The rank must be 1 to {x.shape[1]}, the size of the vectors, not {rank}.")
+    forward, backward = _PROBES[kind]
+    # distances of a few units at the start, as those of trees are
+    params = Parameters([ParamSpec("B", (x.shape[1], rank), std=1 / sqrt(x.shape[1] * rank))], x.dtype)
+    params.initialise(seed)
+    grads, optimiser = params.zeros_like(), AdamW(params, recipe.learning_rate, weight_decay=0.0)
+    B, size = params["B"], recipe.batch_size
+    best, best_B, rate, halvings = np.inf, B.copy(), recipe.learning_rate, 0
+    for epoch in range(recipe.max_epochs):
+        rng = generator(seed, "structural order", kind, epoch)
+        batches = [(trees, part) for trees in train for order in [rng.permutation(len(trees.rows))]
+                   for part in np.split(order, range(size, len(order), size))]
+        for number in rng.permutation(len(batches)).tolist():
+            trees, part = batches[number]
+            d, cache = forward(x[trees.rows[part]], B)
+            grads["B"][...] = backward(l1_loss(d, _gold(trees, kind)[part])[1], cache)
+            optimiser.step(grads, learning_rate=rate, scale=1 / size)         # each sentence weighs the same
+        loss: float = sum(l1_loss(forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
+        if loss < best:
+            best, best_B[...] = loss, B
+        else:
+            rate, halvings = rate / 2, halvings + 1
+            if halvings > recipe.halvings:
+                break
+    return best_B
+
+
+def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], test_x: Rows,
+                    test: Sequence[Trees], *, rank: int, recipe: StructuralRecipe | None = None,
+                    seed: int = 0) -> tuple[StructuralScores, StructuralScores]:
+    """Both probes trained on one layer's vectors: their figures on the development and on the test set."""
+    B = {kind: train_structural(kind, x, train, dev_x, dev, rank=rank, recipe=recipe, seed=seed) for kind in _PROBES}
+
+    def scores(vectors: Rows, trees: Sequence[Trees]) -> StructuralScores:
+        return structural_scores(trees, [distance_forward(vectors[group.rows], B["distance"])[0] for group in trees],
+                                 [depth_forward(vectors[group.rows], B["depth"])[0] for group in trees])
+
+    return scores(dev_x, dev), scores(test_x, test)
+
+
+# ---------------------------------------------------------------- all layers of a model, with the baselines
+
+
+@dataclass(frozen=True)
+class StructuralReport:
+    """Each layer's figures over seeds, those of models never trained, the chain's, and a curve over ranks."""
+
+    rank: int
+    seeds: int
+    sets: dict[str, dict[str, int]]
+    chain: StructuralScores
+    rows: list[dict[str, Any]]            # layer, dev, random_dev, and intervals by figure in model and random
+    best: str                             # the layer, but for the embeddings, with most edges right on the dev set
+    rank_curve: list[dict[str, float]]
+    notes: list[str]
+
+    def verdict(self) -> dict[str, Any]:
+        """The best layer's UUAS against the chain, the embeddings, and the best layer of models never trained.
+
+        The embeddings, a word and its place without any other word, are a baseline and not a layer that could win.
+        """
+        rows = {row["layer"]: row for row in self.rows}
+        best, words = rows[self.best], rows.get(EMBEDDINGS)
+        chance = max(self.rows, key=lambda row: float(row["random_dev"]))
+        score, untrained = best["model"]["uuas"].mean, chance["random"]["uuas"].mean
+        return {"layer": self.best, "figure": "uuas", "score": score, "chain": self.chain.uuas, "random": untrained,
+                "random_layer": chance["layer"], "embeddings": words and words["model"]["uuas"].mean,
+                "above_chain": score - self.chain.uuas, "above_random": score - untrained,
+                "above_embeddings": words and score - words["model"]["uuas"].mean}
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [{name: {figure: interval._asdict() for figure, interval in value.items()}
+                 if isinstance(value, dict) else value for name, value in row.items()} for row in self.rows]
+        return {"task": "dep", "rank": self.rank, "seeds": self.seeds, "sets": self.sets,
+                "baselines": {"linear chain": self.chain.to_dict()}, "rows": rows, "verdict": self.verdict(),
+                "rank_curve": self.rank_curve, "notes": self.notes}
+
+
+_Scores = tuple[StructuralScores, StructuralScores]       # on the development and on the test set
+_Job = tuple[str, int, int]                               # layer, seed, rank
+
+
+def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence],
+                       test: Sequence[Sentence], dev: Sequence[Sentence] | None = None, *,
+                       layers: Sequence[str] | None = None, rank: int = 64, rank_curve: Sequence[int] = (),
+                       seeds: int = 3, seed: int = 0, max_samples: int | None = None, threads: int = 0,
+                       pooling: str = "mean", recipe: StructuralRecipe | None = None,
+                       progress: Callable[[str, int, int], None] | None = None) -> StructuralReport:
+    """Both structural probes on every layer, for several seeds; each seed has an untrained model of its own.
+
+    Ranks above the size of the vectors are taken for that size. The curve is of the best layer and the first seed.
+    """
+    if seeds < 1:
+        raise InputError(f"seeds must be at least 1, not {seeds}.")
+    names = chosen_layers(model, layers)
+    H, say = model.config.hidden_size, progress or (lambda what, done, total: None)
+    sets = probe_sets(model, tokenizer, train, test, dev, max_samples=max_samples, seed=seed)
+    for split, sentences in sets.sentences.items():
+        if missing := sum(sentence.heads is None or sentence.upos is None for sentence in sentences):
+            raise DataError(f"{missing:,} of {len(sentences):,} sentences of the {split} set have no heads or no UPOS "
+                            "tags, which tell words from punctuation.")
+    trees = {split: by_sentence_length(sentences) for split, sentences in sets.sentences.items()}
+
+    def run(team: Workers, network: MiniBERT, what: str, jobs: Sequence[_Job]) -> dict[_Job, _Scores]:
+        asked = list(dict.fromkeys(layer for layer, _, _ in jobs))
+        groups = sets.layer_groups(network, asked, pooling=pooling)
+        found: dict[_Job, _Scores] = {}
+
+        def of_group(number: int, group: list[str]) -> None:          # what it holds is gone when it returns
+            def encoded(done: int) -> None:
+                say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
+
+            vectors = _scaled_vectors(sets, network, tokenizer, group, pooling, team, encoded)
+
+            def one(job: _Job) -> None:
+                layer, job_seed, k = job
+                x = vectors[layer]
+                found[job] = probe_structure(x["train"], trees["train"], x["dev"], trees["dev"], x["test"],
+                                             trees["test"], rank=k, recipe=recipe, seed=job_seed)
+                say(f"{what}: probes", len(found), len(jobs))
+
+            team.map(one, [job for job in jobs if job[0] in group])
+
+        for number, group in enumerate(groups):
+            of_group(number, group)
+        return {job: found[job] for job in jobs}
+
+    all_seeds, rank = range(seed, seed + seeds), min(rank, H)
+    found: dict[str, dict[_Job, _Scores]] = {"random": {}}
+    with workers(threads) as team:
+        found["model"] = run(team, model, "model", [(name, s, rank) for name in names for s in all_seeds])
+
+        def dev_mean(whose: str, layer: str) -> float:
+            return float(np.mean([found[whose][layer, s, rank][0].uuas for s in all_seeds]))
+
+        best = max([name for name in names if name != EMBEDDINGS] or names, key=lambda name: dev_mean("model", name))
+        curve_ranks = sorted({min(k, H) for k in rank_curve})
+        curve = run(team, model, "rank curve", [(best, seed, k) for k in curve_ranks]) if curve_ranks else {}
+        for s in all_seeds:
+            found["random"] |= run(team, MiniBERT(model.config, seed=s), f"random init {s}",
+                                   [(name, s, rank) for name in names])
+
+    def intervals(whose: str, layer: str) -> dict[str, Interval]:
+        each = [found[whose][layer, s, rank][1].to_dict() for s in all_seeds]
+        return {figure: over_seeds([scores[figure] for scores in each]) for figure in each[0]}
+
+    rows = [{"layer": name, "dev": dev_mean("model", name), "random_dev": dev_mean("random", name),
+             "model": intervals("model", name), "random": intervals("random", name)} for name in names]
+    return StructuralReport(rank, seeds, sets.to_dict(), linear_chain(trees["test"]), rows, best,
+                            [{"rank": k, **test_scores.to_dict()} for (_, _, k), (_, test_scores) in curve.items()],
+                            sets.notes)
+
+
+def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokenizer, layers: Sequence[str],
+                    pooling: str, team: Workers, progress: Callable[[int], None]) -> dict[str, dict[str, HeldVectors]]:
+    """layer -> split -> vectors whose features have deviation one in training."""
+    vectors = sets.vectors(model, tokenizer, layers=layers, pooling=pooling, team=team, progress=progress)
+    made: dict[str, dict[str, HeldVectors]] = {}
+    for name, splits in vectors.items():
+        deviation = Scaling.of(splits["train"]).deviation
+        made[name] = {split: x.standardised(None, deviation) for split, x in splits.items()}
+    return made
+
+
+def gradient_checks(seed: int = 0) -> list[CheckResult]:
+    """dB of both probes, for a random cotangent and for the loss."""
+    results = []
+    for kind, (forward, backward) in _PROBES.items():
+        rng = generator(seed, "gradcheck", "structural probe", kind)
+        h, B = rng.standard_normal((3, 5, 4)), rng.standard_normal((4, 3))
+        d, cache = forward(h, B)
+        cotangent, gold = rng.standard_normal(d.shape), rng.integers(0, 5, d.shape).astype(np.float64)
+        if kind == "distance":                # d_ii is zero whatever B is, on the kink of the loss where D_ii is too
+            gold += np.eye(5)
+
+        def scores(forward: Callable[..., tuple[Array, object]] = forward, h: Array = h, B: Array = B,
+                   cotangent: Array = cotangent) -> float:
+            return float((forward(h, B)[0] * cotangent).sum())
+
+        def loss(forward: Callable[..., tuple[Array, object]] = forward, h: Array = h, B: Array = B,
+                 gold: Array = gold) -> float:
+            return l1_loss(forward(h, B)[0], gold)[0]
+
+        for what, function, dd in (("random cotangent", scores, cotangent), ("loss", loss, l1_loss(d, gold)[1])):
+            results.append(CheckResult("structural probe", f"{kind}, {what}", "B",
+                                       gradient_check(function, B, backward(dd, cache)).error))
+    return results

@@ -1,0 +1,265 @@
+"""A vector for each word of annotated sentences, at every layer of a model.
+
+Each word is tokenised by itself and its pieces are put one behind the other, so it is known without guessing which
+pieces a word has. A sentence longer than the model takes becomes windows that overlap by about a half; each word's
+vector comes from the window in which it has more context on its poorer side. No word is lost.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.model import MiniBERT
+from ...errors import InputError
+from ...inference.inputs import padded, require_vocabulary
+from ...randomness import generator
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.workers import Workers
+
+Vectors = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+_TOKENS_AT_A_TIME = 4096                  # of a forward pass: its activations are a few tens of MB
+_SPECIAL = 2                              # [CLS] and [SEP]
+EMBEDDINGS = "embeddings"                 # the layer of words and places, before any attention
+
+
+@dataclass(frozen=True)
+class AlignmentReport:
+    """What happened to sentences and words on their way into the model."""
+
+    sentences: int
+    words: int
+    windowed_sentences: int       # longer than the model takes
+    cut_words: int                # longer by themselves; their first pieces stand for them
+    empty_words: int              # of characters that the tokenizer drops; [UNK] stands for them
+    unknown_words: int            # that have a piece [UNK]
+
+    def to_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Windows of pieces, and for each word, numbered through all sentences, where its pieces stand."""
+
+    windows: list[list[int]]      # ids with [CLS] and [SEP]
+    window: Ints                  # (N,)
+    start: Ints                   # (N,) place in the window
+    pieces: Ints                  # (N,) how many
+    offsets: Ints                 # (S + 1,): sentence s has the words offsets[s] to offsets[s + 1]
+    report: AlignmentReport
+
+
+def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]],
+                max_seq_length: int) -> Alignment:
+    """The pieces of all words, in windows of at most `max_seq_length` ids."""
+    room = max_seq_length - _SPECIAL
+    if room < 2:
+        raise InputError(f"A model of {max_seq_length} tokens has no room for words between [CLS] and [SEP].")
+    known = _WordIds(tokenizer, room)
+    windows: list[list[int]] = []
+    window: list[int] = []
+    start: list[int] = []
+    pieces: list[int] = []
+    offsets = [0]
+    windowed = 0
+    for words in sentences:
+        ids = [known[word] for word in words]
+        lengths = [len(word) for word in ids]
+        spans = [(0, len(ids))] if sum(lengths) <= room else _spans(lengths, room)
+        windowed += len(spans) > 1
+        for k, (first, last) in enumerate(spans):
+            # of the words that two windows share, the first half belongs to the earlier one
+            begin = (first + spans[k - 1][1]) // 2 if k else 0
+            end = (spans[k + 1][0] + last) // 2 if k + 1 < len(spans) else last
+            place = 1 + sum(lengths[first:begin])
+            for length in lengths[begin:end]:
+                window.append(len(windows))
+                start.append(place)
+                place += length
+            windows.append(tokenizer.with_special([i for word in ids[first:last] for i in word]))
+        pieces += lengths
+        offsets.append(len(pieces))
+        known.count(words)
+    report = AlignmentReport(len(offsets) - 1, len(pieces), windowed, known.cut, known.empty, known.unknown)
+    return Alignment(windows, np.array(window, np.int64), np.array(start, np.int64), np.array(pieces, np.int64),
+                     np.array(offsets, np.int64), report)
+
+
+class _WordIds(dict[str, list[int]]):
+    """word -> ids, at least one and at most `room`; with counts of the words that were not simply cut into pieces."""
+
+    def __init__(self, tokenizer: WordPieceTokenizer, room: int):
+        super().__init__()
+        self.tokenizer, self.room = tokenizer, room
+        self.cut = self.empty = self.unknown = 0
+        self._odd: dict[str, tuple[bool, bool, bool]] = {}
+
+    def __missing__(self, word: str) -> list[int]:
+        unk = self.tokenizer.vocabulary.unk
+        ids = self.tokenizer.ids(word)
+        odd = (len(ids) > self.room, not ids, unk in ids)
+        if any(odd):
+            self._odd[word] = odd
+        self[word] = ids = ids[: self.room] or [unk]
+        return ids
+
+    def count(self, words: Sequence[str]) -> None:
+        for word in words:
+            if word in self._odd:
+                cut, empty, unknown = self._odd[word]
+                self.cut, self.empty, self.unknown = self.cut + cut, self.empty + empty, self.unknown + unknown
+
+
+def _spans(lengths: list[int], room: int) -> list[tuple[int, int]]:
+    """Windows of whole words, [first, behind the last), each with as many as fit, the next begun half-way through."""
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while True:
+        last, used = first, 0
+        while last < len(lengths) and used + lengths[last] <= room:
+            used += lengths[last]
+            last += 1
+        spans.append((first, last))
+        if last == len(lengths):
+            return spans
+        half = 0
+        following = first
+        while following < last and half + lengths[following] <= max(used // 2, 1):
+            half += lengths[following]
+            following += 1
+        first = max(following, first + 1)
+
+
+# ---------------------------------------------------------------- vectors
+
+
+class WordVectors(NamedTuple):
+    """One array (N, H) a layer, in the order of `names`, and the numbers of the words that its rows belong to."""
+
+    names: list[str]
+    layers: list[Vectors]
+    words: Ints
+
+
+def layer_names(model: MiniBERT) -> list[str]:
+    """The names under which a cache lists what is probed; final_hidden where it is not the last layer's output."""
+    names = [EMBEDDINGS, *(f"hidden_{i}" for i in range(model.config.num_layers))]
+    return [*names, "final_hidden"] if model.parts.final_ln is not None else names
+
+
+def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
+    """Those of `layers`, all by default, in the order of the model."""
+    names = layer_names(model)
+    for name in layers or ():
+        if name not in names:
+            raise InputError(f"There is no layer {name!r}; this model has {', '.join(names)}.")
+    if layers is not None and not layers:
+        raise InputError(f"At least one layer is needed; this model has {', '.join(names)}.")
+    return [name for name in names if layers is None or name in layers]
+
+
+def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, *, pooling: str = "mean",
+                 layers: Sequence[str] | None = None, limit: int | None = None, seed: int = 0,
+                 team: Workers | None = None, progress: Callable[[int], None] | None = None) -> WordVectors:
+    """A vector for each word at the named layers, all of them by default, from its pieces by one of POOLINGS.
+
+    With `limit` at most so many words, drawn by the seed, have a vector. `progress` gets the number of windows done.
+    """
+    require_vocabulary(model, tokenizer)
+    if pooling not in POOLINGS:
+        raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}.")
+    names = chosen_layers(model, layers)
+    words = np.arange(len(alignment.pieces))
+    if limit is not None and limit < len(words):
+        words = np.sort(generator(seed, "words", len(words)).choice(words, limit, replace=False))
+    width = model.config.hidden_size * POOLINGS[pooling].vectors
+    made = [np.empty((len(words), width), np.float32) for _ in names]
+
+    def put(layer: int, here: Ints, states: npt.NDArray[Any], start: Ints, count: Ints) -> None:
+        made[layer][np.searchsorted(words, here)] = POOLINGS[pooling].of(states, start, count)
+
+    read_states(model, tokenizer, alignment, names, put, words=words, team=team, progress=progress)
+    return WordVectors(names, made, words)
+
+
+Put = Callable[[int, Ints, npt.NDArray[Any], Ints, Ints], None]
+
+
+def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
+               words: Ints | None = None, team: Workers | None = None,
+               progress: Callable[[int], None] | None = None) -> None:
+    """Run the model over all windows, and hand over what it makes of words, of all of them by default.
+
+    put(number of the layer in `names`, words (n,), states (tokens, H), start (n,), count (n,)): each word's pieces are
+    states[start : start + count]. It is called from several threads at once, never twice for a word of a layer.
+    """
+    require_vocabulary(model, tokenizer)
+    words = np.arange(len(alignment.pieces)) if words is None else words
+    rows = words[np.argsort(alignment.window[words], kind="stable")]          # by window
+    bounds = np.searchsorted(alignment.window[rows], np.arange(len(alignment.windows) + 1))
+    lock, done = Lock(), 0
+
+    def one(numbers: list[int]) -> None:
+        nonlocal done
+        ids, mask = padded([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
+        _, cache = model.encode(ids, mask, recompute=True)                    # of a layer its output alone is kept
+        here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
+        lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
+        start = lines * ids.shape[1] + alignment.start[here]
+        for layer, name in enumerate(names):
+            put(layer, here, cache[name].reshape(ids.size, -1), start, alignment.pieces[here])
+        with lock:
+            done += len(numbers)
+            if progress is not None:
+                progress(done)
+
+    training, model.training = model.training, False
+    try:
+        (team or Workers(1)).map(one, _batches(alignment.windows, bounds))
+    finally:
+        model.training = training
+
+
+def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:
+    """The mean of rows[start : start + count] for each word; most words have one piece."""
+    total: npt.NDArray[Any] = rows[start]
+    for k in range(1, int(count.max(initial=1))):
+        longer = np.flatnonzero(count > k)
+        total[longer] += rows[start[longer] + k]
+    several = np.flatnonzero(count > 1)
+    total[several] /= count[several, None]
+    return total
+
+
+class Pooling(NamedTuple):
+    """How the rows of a word's pieces become its vector, and how many times as wide as a row that is."""
+
+    of: Callable[[npt.NDArray[Any], Ints, Ints], npt.NDArray[Any]]
+    vectors: int
+
+
+POOLINGS = {
+    "mean": Pooling(_mean, 1),
+    "first": Pooling(lambda rows, start, count: rows[start], 1),
+    "last": Pooling(lambda rows, start, count: rows[start + count - 1], 1),
+    # both ends side by side (Toshniwal et al. 2020): an ending such as ##ing is not blurred by what it is joined to
+    "ends": Pooling(lambda rows, start, count: np.concatenate([rows[start], rows[start + count - 1]], axis=1), 2)}
+
+
+def _batches(windows: list[list[int]], bounds: Ints) -> list[list[int]]:
+    """Numbers of the windows that have words to give, by length, the longest first, about equal in tokens."""
+    batches: list[list[int]] = []
+    longest = 0
+    for number in np.argsort([-len(window) for window in windows], kind="stable").tolist():
+        if bounds[number] == bounds[number + 1]:
+            continue
+        if not batches or (len(batches[-1]) + 1) * longest > _TOKENS_AT_A_TIME:
+            batches.append([])
+            longest = len(windows[number])
+        batches[-1].append(number)
+    return batches

@@ -1,0 +1,1 @@
+"""The geometry, similarity and stability of a model's vectors."""

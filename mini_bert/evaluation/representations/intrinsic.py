@@ -1,0 +1,295 @@
+"""What a model is like by itself: predictions, gradients and geometry on one sample of text, beside a random model's.
+
+Masked predictions and the gradient are of the text with 15 % of its tokens masked, by the seed alone; the geometry is
+of the text as it stands. [CLS], [SEP] and padding are left out of the geometry, and as queries of the attention's
+entropy: they would make all sequences look alike. The same figures of a model with the same config and random weights
+stand beside: what it reaches too was not learned.
+
+Sequences are computed a few at a time. Of each layer at most MOST_TOKENS vectors are kept, drawn by the seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.model import MiniBERT
+from ...core.modules.heads.language import NoHead
+from ...core.params import Parameters
+from ...errors import InputError
+from ...inference.inputs import by_length, padded, require_vocabulary
+from ...randomness import generator
+from ...text.batches import Batches, MLMBatch
+from ...text.corpora.corpus import Corpus
+from ...text.masking import Masking
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.batch_gradients import BatchGradients
+from ...training.workers import Workers, workers
+from ..metrics import (
+    Calibration,
+    Ranks,
+    compute_calibration,
+    compute_gradient_norm,
+    compute_perplexity,
+    fields_of,
+    target_ranks,
+    top_probability,
+)
+from ..statistics import Interval, share
+from .geometry import (
+    RepresentationGeometry,
+    attention_entropy_sums,
+    compute_effective_rank,
+    compute_layer_similarity,
+    compute_representation_geometry,
+    layer_states,
+    sequence_diversity,
+)
+
+TOPS = (1, 5, 10)
+MOST_TOKENS = 4096            # vectors of a layer: well above the width of the models that are meant
+_LONGEST = 128                # tokens of a sequence, unless `length` says otherwise
+_AT_A_TIME = 8                # sequences
+BoolArray = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MaskedFigures:
+    """Predictions of masked tokens, and the gradient of their mean loss."""
+
+    loss: float
+    perplexity: float
+    accuracy: dict[int, Interval]         # by how many guesses are allowed
+    calibration: Calibration
+    gradient_norm: float
+    gradient_norm_by_part: dict[str, float]           # embeddings, layer_0, ..., and top: final LayerNorm and head
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that is measured of one model."""
+
+    masked: MaskedFigures | None          # None for a model without an MLM head
+    geometry: dict[str, RepresentationGeometry]       # by layer
+    layer_similarity: list[list[float]]   # debiased linear CKA, in the order of `geometry`
+    attention_entropy: list[list[float]]  # by layer and head, in nats
+    attention_entropy_normalised: list[list[float]]
+    effective_rank: dict[str, float]      # of the layers' matrices
+
+
+@dataclass(frozen=True)
+class IntrinsicReport:
+    """The figures of a model and of a random one, with the sample that both saw."""
+
+    sequences: int
+    left_out: int                         # sequences of the text that the sample has not
+    cut: int                              # texts of the sample that were longer than `length`
+    empty: int                            # texts that have no tokens
+    length: int
+    tokens: int                           # ordinary ones
+    masked: int
+    tokens_compared: int                  # of the geometry
+    seed: int
+    most_frequent: dict[int, float]       # accuracy of guessing the sample's most frequent masked tokens, known to it
+    model: Figures
+    random_init: Figures
+
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    batches: list[MLMBatch]
+    left_out: int
+    cut: int
+    empty: int
+
+
+def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: Corpus | Sequence[str], *,
+              seed: int = 0, threads: int = 0, max_sequences: int = 256, split: str = "heldout",
+              length: int | None = None) -> IntrinsicReport:
+    """Measure a model on a prepared corpus (its `split`) or on texts, at most `max_sequences`, drawn by the seed.
+
+    `length` is the longest sequence in tokens, [CLS] and [SEP] among them: 128 if the model takes so many. The random
+    model is drawn by the same seed.
+    """
+    require_vocabulary(model, tokenizer)
+    T = min(model.config.max_seq_length, _LONGEST) if length is None else length
+    if not 3 <= T <= model.config.max_seq_length:
+        raise InputError(f"length must be between 3 and the model's {model.config.max_seq_length}, not {T}.")
+    if max_sequences < 1:
+        raise InputError(f"max_sequences must be at least 1, not {max_sequences}.")
+    if isinstance(corpus_or_texts, str):
+        raise InputError("intrinsic takes a Corpus or several texts; put a single text into a list.")
+    if isinstance(corpus_or_texts, Corpus):
+        corpus_or_texts.require_vocabulary(tokenizer)
+        sample = _of_corpus(corpus_or_texts, split, T, max_sequences, seed)
+    else:
+        sample = _of_texts(tokenizer, corpus_or_texts, T, max_sequences, seed)
+    ordinary = [tokenizer.vocabulary.ordinary[batch.target_ids] & batch.attention_mask for batch in sample.batches]
+    tokens = sum(int(mask.sum()) for mask in ordinary)
+    targets = np.concatenate([batch.target_ids[batch.mask_positions] for batch in sample.batches])
+    if not len(targets) or tokens < 4:
+        raise InputError(f"There are too few tokens to measure: {tokens}, {len(targets)} of them masked.")
+    kept = _drawn(ordinary, tokens, seed)
+    frequent = np.sort(np.bincount(targets))[::-1]
+    with workers(threads) as team:
+        figures = [_measured(network, sample.batches, ordinary, kept, team) for network in
+                   (model, MiniBERT(model.config, dtype=model.dtype, seed=seed))]
+    return IntrinsicReport(
+        sum(len(batch.input_ids) for batch in sample.batches), sample.left_out, sample.cut, sample.empty, T, tokens,
+        len(targets), sum(int(mask.sum()) for mask in kept), int(seed),
+        {top: float(frequent[:top].sum() / len(targets)) for top in TOPS}, figures[0], figures[1])
+
+
+# -------------------------------------------------------------------- the sample
+
+
+def _of_corpus(corpus: Corpus, split: str, T: int, most: int, seed: int) -> _Sample:
+    batches = Batches(corpus, split, max_seq_length=T, batch_size=_AT_A_TIME, seed=seed)
+    wanted = min(most, len(batches.sequences))
+    found = [batches[step] for step in range(-(-wanted // _AT_A_TIME))]
+    last = wanted - _AT_A_TIME * (len(found) - 1)
+    found[-1] = MLMBatch(*(None if field is None else field[:last] for field in found[-1]))  # type: ignore[arg-type]
+    return _Sample(found, len(batches.sequences) - wanted, 0, 0)
+
+
+def _of_texts(tokenizer: WordPieceTokenizer, texts: Sequence[str], T: int, most: int, seed: int) -> _Sample:
+    vocabulary = tokenizer.vocabulary
+    order = generator(seed, "intrinsic", "texts").permutation(len(texts)).tolist()
+    rows: dict[int, list[int]] = {}
+    looked_at = empty = cut = 0
+    for number in order:
+        if len(rows) == most:
+            break
+        looked_at += 1
+        ids = tokenizer.encode(texts[number])
+        if not vocabulary.ordinary[ids[: T - 1]].any():
+            empty += 1
+            continue
+        cut += len(ids) > T
+        rows[number] = ids if len(ids) <= T else [*ids[: T - 1], vocabulary.sep]
+    numbers = np.array(sorted(rows))
+    batches = []
+    for group in by_length([rows[number] for number in numbers.tolist()], _AT_A_TIME):
+        grid, mask = padded([rows[number] for number in numbers[group].tolist()], vocabulary.pad)
+        masked, positions = Masking()(grid, vocabulary, seed=seed, epoch=0, sequences=numbers[group])
+        batches.append(MLMBatch(masked, grid, positions, mask))
+    if not batches:
+        raise InputError("There is no text to measure the model on.")
+    return _Sample(batches, len(texts) - looked_at, cut, empty)
+
+
+def _drawn(ordinary: list[BoolArray], tokens: int, seed: int) -> list[BoolArray]:
+    """Of the ordinary tokens those whose vectors are kept."""
+    if tokens <= MOST_TOKENS:
+        return ordinary
+    chosen = np.zeros(tokens, bool)
+    chosen[generator(seed, "intrinsic", "tokens").choice(tokens, MOST_TOKENS, replace=False)] = True
+    kept, start = [], 0
+    for mask in ordinary:
+        some = np.zeros_like(mask)
+        some[mask] = chosen[start : start + int(mask.sum())]
+        start += int(mask.sum())
+        kept.append(some)
+    return kept
+
+
+# -------------------------------------------------------------------- one model
+
+
+def _measured(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray], kept: list[BoolArray],
+              team: Workers) -> Figures:
+    training, model.training = model.training, False
+    try:
+        masked = None if isinstance(model.parts.head, NoHead) else _masked(model, batches, team)
+        return _geometry(model, batches, ordinary, kept, team, masked)
+    finally:
+        model.training = training
+
+
+def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFigures:
+    def one(batch: MLMBatch) -> tuple[Ranks, Floats, Floats]:
+        logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
+                                  positions=batch.mask_positions, recompute=True)
+        targets = batch.target_ids[batch.mask_positions]
+        confidence = top_probability(logits)
+        top, at_target = logits.max(axis=1), logits[np.arange(len(targets)), targets]
+        return target_ranks(logits, targets), confidence, (top - at_target).astype(np.float64) - np.log(confidence)
+
+    asked = [batch for batch in batches if batch.mask_positions.any()]
+    results = team.map(one, asked)
+    ranks = Ranks(*(np.concatenate(parts) for parts in zip(*(ranks for ranks, *_ in results), strict=True)))
+    confidence, losses = (np.concatenate([result[i] for result in results]) for i in (1, 2))
+    gradients = BatchGradients(model, team, _AT_A_TIME, recompute=True)
+    loss = gradients.compute(_joined(asked), 0)
+    gradients.gradients.flat[...] /= loss.masked                      # the gradient of the mean
+    mean = float(losses.mean())
+    return MaskedFigures(mean, compute_perplexity(mean),
+                         {top: share(float(ranks.found(top).sum()), len(losses)) for top in TOPS},
+                         compute_calibration(confidence, ranks.found(1)), compute_gradient_norm(gradients.gradients),
+                         _by_part(gradients.gradients))
+
+
+def _joined(batches: list[MLMBatch]) -> MLMBatch:
+    """One batch of all sequences, padded to the longest; what stands at padding is hidden from all."""
+    width = max(batch.input_ids.shape[1] for batch in batches)
+
+    def wide(name: str) -> Any:
+        arrays = [getattr(batch, name) for batch in batches]
+        if arrays[0] is None:
+            return None
+        return np.concatenate([np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays])
+
+    return MLMBatch(wide("input_ids"), wide("target_ids"), wide("mask_positions"), wide("attention_mask"),
+                    wide("token_types"))
+
+
+def _by_part(gradients: Parameters) -> dict[str, float]:
+    """The norm of each layer's gradients, and of those before and behind the layers."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in gradients.items():
+        number = name.rpartition("_")[2]
+        part = f"layer_{number}" if number.isdigit() else "embeddings" if "embedding" in name else "top"
+        parts.setdefault(part, {})[name] = value
+    return {part: compute_gradient_norm(arrays) for part, arrays in parts.items()}
+
+
+def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray], kept: list[BoolArray],
+              team: Workers, masked: MaskedFigures | None) -> Figures:
+    L = model.config.num_layers
+
+    def one(number: int) -> tuple[dict[str, Any], dict[str, Floats], list[list[tuple[Floats, int]]]]:
+        batch, counted = batches[number], ordinary[number]
+        _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
+        entropies = [[attention_entropy_sums(cache[f"attention_weights_{i}"], batch.attention_mask, counted, normalised)
+                      for i in range(L)] for normalised in (False, True)]
+        states = layer_states(cache)
+        return ({layer: rows[kept[number]] for layer, rows in states.items()},
+                {layer: sequence_diversity(rows, counted) for layer, rows in states.items()}, entropies)
+
+    results = team.map(one, range(len(batches)))
+    vectors = {layer: np.concatenate([rows[layer] for rows, *_ in results]) for layer in results[0][0]}
+    diversity = {layer: np.concatenate([by[layer] for _, by, _ in results]) for layer in vectors}
+    geometry = dict(zip(vectors, team.map(compute_representation_geometry, vectors.values()), strict=True))
+    entropy, normalised = ([_mean([of[which][i] for *_, of in results]) for i in range(L)] for which in (0, 1))
+    matrices = [name for name, value in model.params.items()
+                if value.ndim == 2 and name.rpartition("_")[2].isdigit()]
+    ranks = team.map(lambda name: compute_effective_rank(model.params[name]), matrices)
+    return Figures(
+        masked, {layer: replace(found, token_diversity=float(diversity[layer].mean())) if len(diversity[layer]) else
+                 found for layer, found in geometry.items()},
+        compute_layer_similarity(list(vectors.values())).tolist(), entropy, normalised,
+        dict(zip(matrices, ranks, strict=True)))
+
+
+def _mean(parts: list[tuple[Floats, int]]) -> list[float]:
+    """The mean of each head, from sums over batches."""
+    count = sum(n for _, n in parts)
+    total = np.sum([sums for sums, _ in parts], axis=0)
+    means: list[float] = (total / max(count, 1)).tolist()
+    return means

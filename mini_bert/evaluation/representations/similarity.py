@@ -1,0 +1,289 @@
+"""Meaning of words: similarity as people judge it, and analogies, for static and contextual vectors.
+
+    similarity:  Spearman's correlation of cosines with people's scores
+    analogies:   a is to b as c is to the word d with the greatest cos(d, b - a + c)        (3CosAdd)
+
+A word's static vector is the mean of its pieces' token embeddings. Its contextual vectors, one for each layer, are the
+mean over its pieces and over sentences of a given text that have the word, or over the word alone as a sentence.
+Layer 0 is the sum of embeddings that enters the first layer; the last is what the MLM head sees.
+
+Beside each figure: the same with the untrained model of the same shape, which knows how words are spelled in pieces
+and nothing else; and for analogies the word that is nearest to c, which needs no analogy at all.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import IntArray
+from ...core.model import MiniBERT
+from ...errors import DataError, InputError
+from ...inference.inputs import require_vocabulary
+from ...text.corpora.sentences import sentences
+from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.workers import Workers, workers
+from ..formats.words import Analogies, Similarity, read_words
+from ..ranking import spearman_interval
+from ..samples import sampled
+from ..statistics import Interval, share
+from ..zero_shot.pseudo_likelihood import FloatArray, Progress, of_one_length, part_of, window
+
+STATIC = "static"
+CONTEXTS = 20                 # sentences for a word, at the most
+_TOKENS, _ROUND = 2048, 32     # of a batch; batches between two reports of progress
+_AT_A_TIME = 4096             # analogies
+
+
+# -------------------------------------------------------------------- vectors
+
+Pieces = tuple[int, ...]
+
+
+class Contexts(NamedTuple):
+    """Sequences, each with the places [start, end) of a word's pieces in it and the word's number."""
+
+    sequences: list[list[int]]
+    places: list[tuple[int, int]]
+    words: IntArray
+
+
+def words_alone(tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int) -> Contexts:
+    """Each word as a sentence of its own."""
+    parts = [ids[: longest - 2] for ids in words]
+    return Contexts([tokenizer.with_special(ids) for ids in parts], [(1, 1 + len(ids)) for ids in parts],
+                    np.arange(len(words)))
+
+
+def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int, *,
+                  most: int = CONTEXTS, seed: int = 0) -> Contexts:
+    """At most `most` sentences of the paragraphs for each word, drawn by the seed; of long ones the part around it."""
+    ids, counts = tokenizer.ids_array(sentence for paragraph in text for sentence in sentences(paragraph))
+    lengths = counts.astype(np.int64)
+    ends = np.cumsum(lengths)
+    begins_word = ~tokenizer.vocabulary.continues[ids]
+    begins_word[(ends - lengths)[lengths > 0]] = True
+    begins = np.flatnonzero(begins_word)
+    stops = np.append(begins[1:], len(ids))
+    number = {own: i for i, own in enumerate(words)}
+    first = np.zeros(len(tokenizer), bool)
+    first[[own[0] for own in words]] = True
+    near = first[ids[begins]]                                     # most words begin like none that is wanted
+    found: list[list[tuple[int, int]]] = [[] for _ in words]
+    for begin, stop in zip(begins[near].tolist(), stops[near].tolist(), strict=True):
+        own = number.get(tuple(ids[begin:stop].tolist()))
+        if own is not None:
+            found[own].append((begin, stop))
+    kept = [(word, *place) for word, places in enumerate(found)
+            for place in sampled(places, most, seed, "contexts", repr(words[word]))]
+    sequences, places = [], []
+    for _, begin, stop in kept:
+        sentence = int(np.searchsorted(ends, begin, side="right"))
+        start = int(ends[sentence] - lengths[sentence])
+        part, place = window(ids[start : ends[sentence]].tolist(), begin - start, longest - 2)
+        sequences.append(tokenizer.with_special(part))
+        places.append((place + 1, min(place + 1 + stop - begin, len(part) + 1)))
+    return Contexts(sequences, places, np.array([word for word, *_ in kept], np.int64))
+
+
+def static_vectors(model: MiniBERT, words: Sequence[Pieces]) -> FloatArray:
+    """The mean of each word's token embeddings (words, H)."""
+    return np.array([model.token_embeddings[list(ids)].mean(axis=0, dtype=np.float64) for ids in words])
+
+
+def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Sequence[int], team: Workers,
+                       progress: Callable[[int], None] | None = None) -> dict[str, FloatArray]:
+    """By layer, the mean over a word's contexts of the mean over its pieces (words, H); zeros without contexts."""
+    sums = {layer: np.zeros((words, model.config.hidden_size)) for layer in layers}
+    last, done = model.config.num_layers, 0
+
+    def one(numbers: IntArray) -> list[FloatArray]:
+        ids = np.array([where.sequences[i] for i in numbers.tolist()])                    # (b, T)
+        _, cache = model.encode(ids, recompute=True)
+        start, end = np.array([where.places[i] for i in numbers.tolist()]).T[..., None]
+        columns = np.arange(ids.shape[1])
+        weights = (((columns >= start) & (columns < end)) / (end - start)).astype(model.dtype)[:, None]
+        names = ["final_hidden" if i == last else f"hidden_{i - 1}" if i else "embeddings" for i in layers]
+        return [(weights @ cache[name])[:, 0].astype(np.float64) for name in names]
+
+    batches = []
+    for numbers in of_one_length(where.sequences):
+        size = max(1, _TOKENS // len(where.sequences[numbers[0]]))
+        batches += [numbers[i : i + size] for i in range(0, len(numbers), size)]
+    for start in range(0, len(batches), _ROUND):
+        some = batches[start : start + _ROUND]
+        for numbers, found in zip(some, team.map(one, some), strict=True):
+            for total, values in zip(sums.values(), found, strict=True):
+                np.add.at(total, where.words[numbers], values)
+            done += len(numbers)
+        if progress is not None:
+            progress(done)
+    times = np.maximum(np.bincount(where.words, minlength=words), 1)[:, None]
+    return {str(layer): total / times for layer, total in sums.items()}
+
+
+# -------------------------------------------------------------------- measures
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    unit: FloatArray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return unit
+
+
+def analogy_answers(vectors: FloatArray, questions: IntArray) -> tuple[IntArray, IntArray]:
+    """For questions (N, 3) of a, b, c by number: the answer by 3CosAdd, and the word nearest to c; never a, b or c."""
+    unit = _unit(vectors)
+    found: list[list[IntArray]] = [[], []]
+    for start in range(0, len(questions), _AT_A_TIME):
+        some = questions[start : start + _AT_A_TIME]
+        a, b, c = (unit[column] for column in some.T)
+        for answers, target in zip(found, (b - a + c, c), strict=True):
+            cosines = target @ unit.T                             # up to the length of the target
+            np.put_along_axis(cosines, some, -np.inf, axis=1)
+            answers.append(cosines.argmax(axis=1))
+    return np.concatenate(found[0]), np.concatenate(found[1])
+
+
+# -------------------------------------------------------------------- report
+
+@dataclass(frozen=True)
+class SimilarityScore:
+    """The correlation on one file for the vectors of one layer; None where it cannot be had."""
+
+    data: str
+    layer: str
+    spearman: Interval | None
+    untrained: Interval | None
+    pairs: int
+    left_out: int                 # a word is unknown, or has no context
+    several_pieces: int           # pairs with a word of several pieces, of those that count
+
+
+@dataclass(frozen=True)
+class AnalogyScore:
+    """The share of right answers in a section, or in all of them for None, for the vectors of one layer."""
+
+    data: str
+    section: str | None
+    layer: str
+    accuracy: Interval
+    nearest: Interval             # of answering with the word nearest to c
+    untrained: Interval
+    questions: int
+    left_out: int
+    candidates: int               # words to choose the answer from: those of the file that have such vectors
+
+
+@dataclass(frozen=True)
+class SemanticReport:
+    """The figures of all files, layer by layer."""
+
+    similarity: list[SimilarityScore]
+    analogies: list[AnalogyScore]
+    words: int                    # distinct words of the files
+    without_context: int          # of those with known pieces: words that the text does not have
+    sentences: int                # of the text that were read, one for each context; 0 for words alone
+    invalid_bytes: int            # of the text: replaced, as they were not UTF-8
+
+    def to_dict(self) -> dict[str, Any]:
+        def plain(score: SimilarityScore | AnalogyScore) -> dict[str, Any]:
+            return {key: value._asdict() if isinstance(value, Interval) else value
+                    for key, value in vars(score).items()}
+
+        return {"similarity": [plain(score) for score in self.similarity],
+                "analogies": [plain(score) for score in self.analogies], "words": self.words,
+                "without_context": self.without_context, "sentences": self.sentences,
+                "invalid_bytes": self.invalid_bytes}
+
+
+def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, names: Sequence[str | PathLike[str]], *,
+                             text: Sequence[str] | None = None, layers: Sequence[int] | None = None,
+                             contexts: int = CONTEXTS, max_samples: int | None = None, seed: int = 0,
+                             threads: int = 0, progress: Progress | None = None) -> SemanticReport:
+    """Similarity and analogies of the files, for static vectors and those of `layers`, all of them by default.
+
+    Contexts are at most `contexts` sentences of the `text` files for a word, or words alone. With `max_samples`, at
+    most so many pairs or questions of a file are drawn by the seed; analogies keep all words of theirs to choose from.
+    """
+    require_vocabulary(model, tokenizer)
+    layers = range(model.config.num_layers + 1) if layers is None else layers
+    wrong_layer = next((layer for layer in layers if not 0 <= layer <= model.config.num_layers), None)
+    if wrong_layer is not None:
+        raise InputError(f"There is no layer {wrong_layer}; this model has 0 to {model.config.num_layers}.")
+    files = [read_words(name) for name in names]
+    if not files:
+        raise DataError("No file of words was named.")
+    spelled = [word for data in files for group in (data.pairs if isinstance(data, Similarity) else data.questions)
+               for word in group]
+    pieces = {word: tuple(tokenizer.ids(word)) for word in dict.fromkeys(spelled)}
+    # what an uncased tokenizer does not tell apart is one word
+    known = list(dict.fromkeys(ids for ids in pieces.values() if ids and tokenizer.vocabulary.unk not in ids))
+    if not known:
+        raise DataError("The tokenizer knows none of the words.")
+    number = {ids: i for i, ids in enumerate(known)}
+    longest, report = model.config.max_seq_length, ReadingReport()
+    where = words_alone(tokenizer, known, longest) if text is None else words_in_text(
+        (line for line in paragraphs(find_sources(text), report) if line is not None), tokenizer, known, longest,
+        most=contexts, seed=seed)
+    untrained = MiniBERT(model.config, dtype=model.dtype, seed=seed)
+    made = []
+    with workers(threads) as team:
+        for turn, network in enumerate((model, untrained)):
+            made.append({STATIC: static_vectors(network, known), **contextual_vectors(
+                network, where, len(known), layers, team,
+                part_of(progress, turn * len(where.sequences), 2 * len(where.sequences)))})
+    seen = np.bincount(where.words, minlength=len(known)) > 0
+    similarity: list[SimilarityScore] = []
+    analogies: list[AnalogyScore] = []
+    for data in files:
+        groups: Sequence[tuple[str, ...]] = data.pairs if isinstance(data, Similarity) else data.questions
+        chosen = sampled(range(len(groups)), max_samples, seed, "words", data.name)
+        asked = np.array([[number.get(pieces[word], -1) for word in groups[i]] for i in chosen])
+        for layer in made[0]:
+            covered = (asked >= 0).all(axis=1) & (np.ones(len(asked), bool) if layer == STATIC
+                                                  else seen[asked].all(axis=1))
+            both = made[0][layer], made[1][layer]
+            if isinstance(data, Similarity):
+                several = np.array([len(ids) > 1 for ids in known])[asked[covered]].any(axis=1)
+                scores = np.array(data.scores)[chosen][covered]
+                found = [spearman_interval(_cosines(vectors, asked[covered]), scores) for vectors in both]
+                similarity.append(SimilarityScore(data.name, layer, found[0], found[1], len(scores),
+                                                  len(asked) - len(scores), int(several.sum())))
+            else:
+                words = np.unique([number.get(pieces[word], -1) for group in groups for word in group])
+                words = words[(words >= 0) & (seen[words] if layer != STATIC else True)]
+                analogies += _analogy_scores(data, layer, both, asked, covered, words,
+                                             [data.sections[i] for i in chosen])
+    return SemanticReport(similarity, analogies, len(pieces), int((~seen).sum()),
+                          0 if text is None else len(where.sequences), report.invalid)
+
+
+def _cosines(vectors: FloatArray, pairs: IntArray) -> FloatArray:
+    unit = _unit(vectors)
+    cosines: FloatArray = np.einsum("nh,nh->n", unit[pairs[:, 0]], unit[pairs[:, 1]])
+    return cosines
+
+
+def _analogy_scores(data: Analogies, layer: str, both: tuple[FloatArray, FloatArray], asked: IntArray,
+                    covered: npt.NDArray[np.bool_], words: IntArray, sections: list[str]) -> list[AnalogyScore]:
+    """By section and in all. A question whose answer is one of its own words can have no right answer: left out."""
+    fair = covered & (asked[:, :3] != asked[:, 3:]).all(axis=1)
+    local = np.searchsorted(words, asked[fair])                   # numbers among the words to choose from
+    if not len(local):
+        return []
+    (right, nearest), (untrained, _) = (
+        [answers == local[:, 3] for answers in analogy_answers(vectors[words], local[:, :3])] for vectors in both)
+    of = np.array(sections)
+    scores = []
+    for section in (None, *dict.fromkeys(sections)):
+        everywhere = np.ones(len(of), bool) if section is None else of == section
+        here = everywhere[fair]
+        if here.any():
+            count = int(here.sum())
+            shares = [share(int(values[here].sum()), count) for values in (right, nearest, untrained)]
+            scores.append(AnalogyScore(data.name, section, layer, shares[0], shares[1], shares[2], count,
+                                       int(everywhere.sum()) - count, len(words)))
+    return scores

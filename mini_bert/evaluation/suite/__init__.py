@@ -1,0 +1,1 @@
+"""All measurements of a model in one report, and the cache of their results."""

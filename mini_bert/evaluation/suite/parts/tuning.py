@@ -1,0 +1,193 @@
+"""Fine-tuning beside its baselines, and what it makes a model forget."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.model import MiniBERT
+from ....core.task_model import TaskModel
+from ....errors import DataError
+from ....training.finetune import FinetuneConfig, Progress
+from ....training.workers import workers
+from ...formats.reading import asked_questions
+from ...formats.squad import Question
+from ...statistics import Interval, over_seeds, share
+from ...tasks.folder import TextPair, question_files
+from ...tasks.forgetting import measure_catastrophic_forgetting
+from ...tasks.run import TaskResult, run_task, usual_learning_rate
+from ...tasks.task_names import Classification, Entities, Questions, Task
+from ..context import Context
+from ..rows import Measured, Row, how_sure, sure
+from .predictions import accuracy, predicted, sample
+
+_DEV_SHARE = 5                # of the contexts of a single file of questions, one in so many is measured on
+_NAMES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers"}
+ONE_SET = "There is no labelled test set: the development set serves to stop and to measure by, which flatters."
+_MEASURED = "set that is measured on"
+_FEW = 2048                   # sequences on which masked accuracy is measured again, at the most
+
+
+def texts(context: Context) -> Measured:
+    """Every folder of texts with labels; one that does not suit is left out, with the reason in a note."""
+    rows, details, notes = [], {}, []
+    tasks, unsuited = _suited(context)
+    for name, task in tasks.items():
+        found = _run(context, task, name)[0]
+        rows.append(_row(found, name, found.measured))
+        details[name] = found.to_dict()
+        notes += [f"{name}: {note}" for note in _notes(found)]
+    notes += [f"{name} was not measured: {reason}" for name, reason in unsuited.items()]
+    return Measured(rows, details, [*notes, how_sure(context.sizes.runs, _MEASURED)])
+
+
+def entities(context: Context) -> Measured:
+    task, name = _entities(context)
+    found = _run(context, task, name)[0]
+    assert context.tasks.entities is not None
+    measured = context.sentences(context.tasks.entities.test)
+    begun = sum(label.startswith("B-") for sentence in measured for label in sentence.entities or ())
+    rows = [_row(found, name, max(1, round(begun * found.measured / len(measured))))]
+    return Measured(rows, {name: found.to_dict()}, [*_notes(found), how_sure(context.sizes.runs, _MEASURED)])
+
+
+def questions(context: Context) -> Measured:
+    train, dev, notes, name = _questions(context.tasks.questions)
+    task = Questions(train, dev, context.tokenizer, context.model.config, max_samples=context.sizes.questions,
+                     seed=context.seed)
+    found = _run(context, task, name)[0]
+    return Measured([_row(found, name, found.measured)], {name: found.to_dict()},
+                    [*notes, *_notes(found), how_sure(context.sizes.runs, _MEASURED)])
+
+
+def _suited(context: Context) -> tuple[dict[str, Classification], dict[str, str]]:
+    """The tasks of the folders of texts, made before any is run; and why some folders have none."""
+    tasks, reasons = {}, {}
+    for pair in context.tasks.texts:
+        try:
+            tasks[pair.name] = _texts(context, pair)
+        except DataError as error:
+            reasons[pair.name] = str(error)
+    if not tasks:
+        raise DataError(" ".join(reasons.values()))
+    return tasks, reasons
+
+
+def _texts(context: Context, pair: TextPair) -> Classification:
+    return Classification(pair.train, pair.dev, context.tokenizer, context.model.config,
+                          max_samples=context.sizes.examples, seed=context.seed)
+
+
+def _entities(context: Context) -> tuple[Entities, str]:
+    files = context.tasks.entities
+    assert files is not None
+    most = context.sizes.examples
+    return Entities(context.sentences(files.train), context.sentences(files.dev or files.test), context.tokenizer,
+                    context.model.config, max_samples=most and max(1, most // 2), seed=context.seed,
+                    test=None if files.dev is None else context.sentences(files.test)), files.name
+
+
+def _questions(paths: list[Any]) -> tuple[list[Question], list[Question], list[str], str]:
+    """What to train and to measure on, no context being in both; notes; and a name."""
+    first, second = question_files(paths)
+    given, lost = asked_questions(first)
+    notes = [f"{first.name}: {lost:,} questions were left out, as the answer is not in the text."] if lost else []
+    if second is None:
+        contexts = list(dict.fromkeys(question.context for question in given))
+        asked_about = set(contexts[::_DEV_SHARE])
+        if len(contexts) < 2:
+            raise DataError(f"{first} has one context alone, so it cannot be split into two sets.")
+        dev = [question for question in given if question.context in asked_about]
+        train = [question for question in given if question.context not in asked_about]
+        return train, dev, [*notes, f"Every fifth context of {first.name} was set aside to measure on."], first.stem
+    dev, lost = asked_questions(second)
+    there = {question.context for question in dev}
+    train = [question for question in given if question.context not in there]
+    if lost:
+        notes.append(f"{second.name}: {lost:,} questions were left out, as the answer is not in the text.")
+    if len(train) < len(given):
+        notes.append(f"{len(given) - len(train):,} questions to train on were left out: they are about the same texts "
+                     "as those to measure on.")
+    if not train:
+        raise DataError(f"{first} has no question about a text that is not in {second} too.")
+    notes.append(f"Trained on {first.name}, measured on {second.name}.")
+    others = [path.name for path in paths if path not in (first, second)]
+    return train, dev, notes + ([f"Not used: {', '.join(others)}."] if others else []), second.stem
+
+
+def _config(context: Context) -> FinetuneConfig:
+    rate = usual_learning_rate(context.model)
+    return FinetuneConfig(epochs=context.sizes.epochs, learning_rate=rate, threads=context.threads,
+                          recompute=rate < 1e-4)          # a large model's activations would need too much memory
+
+
+def _run(context: Context, task: Task[Any], name: str, *, alone: bool = False,
+         model: MiniBERT | None = None) -> tuple[TaskResult, TaskModel]:
+    def announce(what: str) -> Callable[[Progress], None]:
+        return lambda progress: context.report(f"{name}, {what}", progress.step, progress.total)
+
+    seeds = range(context.seed, context.seed + (1 if alone else context.sizes.runs))
+    return run_task(task, model or context.model, _config(context), seeds=seeds, random_init=not alone,
+                    shares=() if alone else context.sizes.shares, announce=announce)
+
+
+def _row(found: TaskResult, name: str, trials: int) -> Row:
+    random = found.from_random.get(found.main)
+    return Row(f"{_NAMES[found.main]}, {name}", sure(found.interval(), trials), found.baselines,
+               None if random is None else sure(over_seeds(random), trials),
+               sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
+                      + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))
+
+
+def _notes(found: TaskResult) -> list[str]:
+    counted = [f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
+               for name, value in found.notes.items() if value and name not in ("train", "dev", "test")]
+    return counted if found.measured_on == "test" else [*counted, ONE_SET]
+
+
+# -------------------------------------------------------------------- forgetting
+
+
+def forgetting(context: Context) -> Measured:
+    """Masked accuracy after a fine-tuning, and the first task after a second one."""
+    topic, first = next(iter(_suited(context)[0].items()))
+    batches = sample(context)[: _FEW // 8]
+    tuned: list[TaskModel] = []
+
+    def learn(model: MiniBERT) -> MiniBERT:
+        tuned.append(_run(context, first, topic, alone=True, model=model)[1])
+        return tuned[-1].encoder()
+
+    def fills(model: MiniBERT) -> float:
+        found = predicted(context, model, batches, "masks")
+        measured.append(accuracy(found, batches))
+        return measured[-1].mean
+
+    measured: list[Interval] = []
+    masks = measure_catastrophic_forgetting(context.model, {"masked accuracy": fills}, [learn])
+    most = int(context.frequencies.counts.argmax())
+    tokens = [token for batch in batches for token in batch.target_ids[batch.mask_positions].tolist()]
+    rows = [Row(f"masked accuracy after {topic}", measured[1],
+                {"before": measured[0], "most frequent token": tokens.count(most) / len(tokens)},
+                sample=f"{len(tokens):,} masked tokens")]
+    details = {"masked": masks.to_dict()}
+    if context.tasks.entities is None:
+        return Measured(rows, details, ["There is no second task, so what is left of the first one is not measured."])
+    second, name = _entities(context)
+    learned = tuned[0]
+
+    def knows(model: MiniBERT) -> float:
+        with_head = TaskModel(model, learned.head_name, first.outputs)
+        for spec in learned.task.layout():
+            with_head.params[spec.name][...] = learned.params[spec.name]
+        with workers(context.threads) as team:
+            figures = first.figures(with_head, team)
+        return figures["accuracy"]
+
+    old = measure_catastrophic_forgetting(learned.encoder(), {"accuracy": knows}, [
+        lambda model: _run(context, second, name, alone=True, model=model)[1].encoder()])
+    count = first.notes["test" if first.has_test else "dev"]
+    rows.append(Row(f"{topic} accuracy after {name}", share(old.after["accuracy"] * count, count),
+                    {"before": share(old.before["accuracy"] * count, count), "majority": first.majority()},
+                    sample=f"{count:,} texts"))
+    return Measured(rows, {**details, "first_task": old.to_dict()}, [
+        f"First fine-tuned on {topic}, then on the entities of {name}, one seed; the head of the first task is "
+        "put on the encoder that the second one made."])

@@ -1,0 +1,121 @@
+"""Answers to lines of text, whatever the task: what `mini-bert predict` prints."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...errors import DataError, InputError
+from ...text.wordpiece.normalise import replacements
+from ...training.workers import Workers
+from ..formats.squad import Question
+from ..formats.tables import Labelled
+from .bio import entity_spans
+from .encode import encode_questions, encode_texts, encode_words
+from .predict import answers, labels_of_texts, labels_of_words
+from .storage import Saved
+
+# what happened to lines that are too long for the model, and the sentence about them
+_CUT = {"cut": "cut: what stands behind their first {longest} tokens was not read",
+        "in_parts": "read in several parts, as they have more than {longest} tokens",
+        "words_cut": "read with words cut that have more than {longest} tokens themselves",
+        "question_cut": "read with the question cut: it may take half of {longest} tokens"}
+
+
+@dataclass(frozen=True)
+class LineAnswer:
+    """What the model says of a line."""
+
+    text: str
+    shown: str
+    probability: float | None
+    detail: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"text": self.text, "answer": self.shown, "probability": self.probability, **self.detail}
+
+
+class Placed(NamedTuple):
+    """A word, and where it stands in its line."""
+
+    word: str
+    start: int
+    end: int
+
+
+def answer_lines(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+    """A label, entities or a stretch of text for each line; the details say which were too long."""
+    if not lines:
+        raise InputError("There is no text to answer.")
+    answer = {"tokens": _entities, "span": _answers}.get(saved.model.head_name, _labels)
+    return answer(saved, lines, team)
+
+
+def too_long(found: Sequence[LineAnswer], longest: int) -> list[str]:
+    """A sentence for each thing that was done to lines that are too long for the model."""
+    counts = {key: sum(bool(answer.detail.get(key)) for answer in found) for key in _CUT}
+    return [f"{counts[key]:,} of {len(found):,} lines were {what.format(longest=longest)}."
+            for key, what in _CUT.items() if counts[key]]
+
+
+def _labels(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+    records = []
+    for number, line in enumerate(lines, 1):
+        first, *others = line.split("\t")
+        if len(others) != saved.pairs:
+            wanted = "two texts separated by a tab" if saved.pairs else "one text without tabs"
+            raise DataError(f"Line {number} has {1 + len(others)} columns; this model takes {wanted}.")
+        records.append(Labelled(first, others[0] if others else None, ""))
+    config = saved.model.config
+    encoded = encode_texts(records, saved.tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
+    best, probabilities = labels_of_texts(saved.model, encoded, team)
+    return [LineAnswer(line, saved.labels[i], float(row[i]),
+                       {"probabilities": {label: float(p) for label, p in zip(saved.labels, row, strict=True)},
+                        "cut": number in encoded.long})
+            for number, (line, i, row) in enumerate(zip(lines, best.tolist(), probabilities, strict=True))]
+
+
+def placed_words(line: str) -> Iterator[Placed]:
+    """The words of a line, as the data of entities has them: punctuation marks are words of their own."""
+    table = replacements(False, False)
+    letters, first, last = "", 0, 0
+    for place, character in enumerate([*line, " "]):
+        for letter in table[ord(character)]:
+            if letter != " ":
+                first, last = (place if not letters else first), place
+                letters += letter
+            elif letters:
+                yield Placed(letters, first, last + 1)
+                letters = ""
+
+
+def _entities(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+    sentences = [list(placed_words(line)) for line in lines]
+    encoded = encode_words([[placed.word for placed in sentence] for sentence in sentences], None, saved.tokenizer,
+                           saved.model.config.max_seq_length)
+    found = labels_of_words(saved.model, encoded, len(lines), team)
+    results = []
+    for number, (line, words, labels) in enumerate(zip(lines, sentences, found, strict=True)):
+        spans = [(words[a].start, words[b - 1].end, kind) for a, b, kind in entity_spans([saved.labels[i]
+                                                                                          for i in labels])]
+        named = [{"text": line[start:end], "kind": kind, "start": start, "end": end} for start, end, kind in spans]
+        results.append(LineAnswer(line, ", ".join(f"{item['text']} ({item['kind']})" for item in named) or "none", None,
+                                  {"entities": named, "in_parts": number in encoded.long,
+                                   "words_cut": encoded.shortened.get(number, 0)}))
+    return results
+
+
+def _answers(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+    questions = []
+    for number, line in enumerate(lines, 1):
+        parts = line.split("\t")
+        if len(parts) != 2:
+            raise DataError(f"Line {number} has {len(parts)} columns; write a question and its text, separated by a "
+                            "tab.")
+        questions.append(Question(str(number), parts[0], parts[1], ("",), -1))
+    config = saved.model.config
+    windows = encode_questions(questions, saved.tokenizer, config.max_seq_length, with_types=config.token_types > 1)
+    found, encoded = answers(saved.model, windows, questions, team), windows.encoded
+    return [LineAnswer(line, answer.text, None, {"start": answer.start, "score": answer.score,
+                                                 "in_parts": number in encoded.long,
+                                                 "question_cut": number in encoded.shortened})
+            for number, (line, answer) in enumerate(zip(lines, found, strict=True))]

@@ -1,0 +1,214 @@
+"""Examples of a task as sequences of ids, ready to be put into batches.
+
+What is longer than the model takes is cut, or read in windows, and counted; nothing is left out in silence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.task_model import TaskBatch
+from ...errors import DataError
+from ...inference.inputs import padded
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ..formats.squad import Question
+from ..formats.tables import Labelled
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass
+class Encoded:
+    """Sequences with their answers. `owners` says which example each sequence comes from."""
+
+    pad: int
+    rows: list[list[int]] = field(default_factory=list)
+    types: list[list[int]] | None = None              # token types, of pairs, if the model has them
+    answers: list[list[int]] = field(default_factory=list)     # of each row, as its head wants them
+    places: list[list[int]] | None = None             # tokens that the head reads, of each row
+    owners: list[int] = field(default_factory=list)
+    long: set[int] = field(default_factory=set)       # examples that are too long: cut, or read in several parts
+    shortened: dict[int, int] = field(default_factory=dict)     # of an example, the words or questions that were cut
+
+    @property
+    def cut(self) -> int:
+        """Examples that were too long."""
+        return len(self.long)
+
+    @property
+    def parts_cut(self) -> int:
+        """Words, or questions, that were too long in themselves."""
+        return sum(self.shortened.values())
+
+    def of(self, owners: set[int]) -> Self:
+        """The sequences of some examples alone."""
+        chosen = [i for i, owner in enumerate(self.owners) if owner in owners]
+        return replace(self, rows=[self.rows[i] for i in chosen],
+                       types=None if self.types is None else [self.types[i] for i in chosen],
+                       answers=[self.answers[i] for i in chosen],
+                       places=None if self.places is None else [self.places[i] for i in chosen],
+                       owners=[self.owners[i] for i in chosen], long=self.long & owners,
+                       shortened={owner: n for owner, n in self.shortened.items() if owner in owners})
+
+    @property
+    def lengths(self) -> list[int]:
+        return [len(row) for row in self.rows]
+
+    def collate(self, numbers: IntArray) -> TaskBatch:
+        """The sequences of these numbers as one batch."""
+        ids, mask = padded([self.rows[i] for i in numbers], self.pad)
+        types = None if self.types is None else padded([self.types[i] for i in numbers], 0)[0]
+        places = None
+        if self.places is not None:
+            places = np.zeros(ids.shape, bool)
+            for row, number in enumerate(numbers):
+                places[row, self.places[number]] = True
+        answers = [self.answers[i] for i in numbers]
+        return TaskBatch(ids, mask, self._targets(answers), places, types)
+
+    def _targets(self, answers: list[list[int]]) -> IntArray:
+        return np.array([answer for row in answers for answer in row], np.int64)
+
+
+class EncodedSpans(Encoded):
+    """The head gives all starts and then all ends."""
+
+    def _targets(self, answers: list[list[int]]) -> IntArray:
+        return np.array(answers, np.int64).reshape(-1, 2).T.reshape(-1)
+
+
+def label_numbers(labels: Sequence[str], known: Sequence[str], source: str) -> list[int]:
+    """The number of each label; one that training has not seen is refused."""
+    numbers = {label: i for i, label in enumerate(known)}
+    unseen = sorted({label for label in labels if label not in numbers})
+    if unseen:
+        raise DataError(f"{source} has the label {unseen[0]!r}, which training has not seen; it knows "
+                        f"{', '.join(known[:10])}{' ...' if len(known) > 10 else ''}.")
+    return [numbers[label] for label in labels]
+
+
+def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, longest: int, labels: Sequence[str], *,
+                 with_types: bool, source: str = "The data") -> Encoded:
+    """Texts or pairs with one label each; `labels` empty leaves the answers zero."""
+    numbers = label_numbers([record.label for record in records], labels, source) if labels else [0] * len(records)
+    made = Encoded(tokenizer.vocabulary.pad, types=[] if with_types else None)
+    for i, (record, number) in enumerate(zip(records, numbers, strict=True)):
+        if record.pair is None:
+            ids = tokenizer.encode(record.text)
+            types = [0] * len(ids)
+            if len(ids) > longest:
+                made.long.add(i)
+            ids, types = [*ids[: longest - 1], ids[-1]] if len(ids) > longest else ids, types[:longest]
+        else:
+            whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair)) + 3
+            ids, types = tokenizer.encode_pair(record.text, record.pair, max_length=longest)
+            if whole > longest:
+                made.long.add(i)
+        made.rows.append(ids)
+        made.answers.append([number])
+        made.owners.append(i)
+        if made.types is not None:
+            made.types.append(types)
+    return made
+
+
+def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None,
+                 tokenizer: WordPieceTokenizer, longest: int) -> Encoded:
+    """Words with a label each, at their first piece; long sentences become several sequences of whole words."""
+    made = Encoded(tokenizer.vocabulary.pad, places=[])
+    assert made.places is not None
+    room = longest - 2
+    for owner, words in enumerate(sentences):
+        ids: list[int] = []
+        starts: list[int] = []
+        answers: list[int] = []
+        parts = 0
+        for number, word in enumerate(words):
+            whole = tokenizer.ids(word) or [tokenizer.vocabulary.unk]
+            pieces = whole[:room]
+            if len(whole) > room:
+                made.shortened[owner] = made.shortened.get(owner, 0) + 1
+            if len(ids) + len(pieces) > room:
+                _add_words(made, tokenizer, ids, starts, answers, owner)
+                ids, starts, answers = [], [], []
+                parts += 1
+            starts.append(len(ids) + 1)
+            ids += pieces
+            answers.append(0 if labels is None else labels[owner][number])
+        if ids:
+            _add_words(made, tokenizer, ids, starts, answers, owner)
+        if parts:
+            made.long.add(owner)
+    return made
+
+
+def _add_words(made: Encoded, tokenizer: WordPieceTokenizer, ids: list[int], starts: list[int], answers: list[int],
+               owner: int) -> None:
+    assert made.places is not None
+    made.rows.append(tokenizer.with_special(ids))
+    made.places.append(starts)
+    made.answers.append(answers)
+    made.owners.append(owner)
+
+
+@dataclass
+class Windows:
+    """Questions with windows over their contexts: where each window's tokens stand in the text."""
+
+    encoded: EncodedSpans
+    offsets: list[list[tuple[int, int]]]      # of each row, the characters of each of its tokens; (0, 0) outside
+    answerable: int                           # questions whose answer lies whole in some window
+
+
+def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenizer, longest: int, *, with_types: bool,
+                     stride: int | None = None) -> Windows:
+    """[CLS] question [SEP] window [SEP], windows `stride` tokens apart, a quarter of the longest sequence unless said.
+
+    The head chooses among the window's tokens and [CLS], which stands for "not here". In training, windows without
+    the answer point there.
+    """
+    made = EncodedSpans(tokenizer.vocabulary.pad, places=[], types=[] if with_types else None)
+    assert made.places is not None
+    stride = max(1, longest // 4) if stride is None else stride
+    all_offsets: list[list[tuple[int, int]]] = []
+    answerable = 0
+    for owner, item in enumerate(questions):
+        whole = tokenizer.ids(item.question)
+        asked = whole[: longest // 2 - 2]
+        if len(asked) < len(whole):
+            made.shortened[owner] = 1
+        text = tokenizer.align(item.context, add_special_tokens=False)
+        ids, offsets = text.ids, text.offsets
+        room = longest - len(asked) - 3
+        first, last = _answer_tokens(item, offsets)
+        found = False
+        starts = list(range(0, max(len(ids) - room, 0) + stride, stride)) if len(ids) > room else [0]
+        if len(starts) > 1:
+            made.long.add(owner)
+        for begin in starts:
+            window = ids[begin : begin + room]
+            if not window:
+                continue
+            before = len(asked) + 2
+            here = begin <= first and last < begin + len(window) and first >= 0
+            found = found or here
+            row = [tokenizer.vocabulary.cls, *asked, tokenizer.vocabulary.sep, *window, tokenizer.vocabulary.sep]
+            made.rows.append(row)
+            made.places.append([0, *range(before, before + len(window))])
+            made.answers.append([before + first - begin, before + last - begin] if here else [0, 0])
+            made.owners.append(owner)
+            if made.types is not None:
+                made.types.append([0] * before + [1] * (len(window) + 1))
+            all_offsets.append([(0, 0)] * before + offsets[begin : begin + room] + [(0, 0)])
+        answerable += found
+    return Windows(made, all_offsets, answerable)
+
+
+def _answer_tokens(item: Question, offsets: list[tuple[int, int]]) -> tuple[int, int]:
+    """The first and the last token of the answer, (-1, -1) if none stands there."""
+    begin, end = item.start, item.start + len(item.answers[0])
+    touched = [i for i, (a, b) in enumerate(offsets) if a < end and b > begin]
+    return (touched[0], touched[-1]) if touched else (-1, -1)

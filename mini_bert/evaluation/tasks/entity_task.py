@@ -1,0 +1,95 @@
+"""Named entities: a BIO label for each word."""
+
+from collections import Counter
+from collections.abc import Sequence
+from os import PathLike
+from typing import NamedTuple
+
+from ...core.config import ModelConfig
+from ...core.task_model import TaskModel
+from ...errors import DataError
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.workers import Workers
+from ..formats.conllu import Sentence
+from ..formats.named import Place
+from ..formats.reading import labelled_words
+from ..samples import sampled
+from .bio import entity_f1
+from .encode import Encoded, encode_words
+from .predict import labels_of_words
+from .task import Task, name_of, shared, sizes
+
+Words = Place | Sequence[Sentence]
+
+
+class HeldWords(NamedTuple):
+    """Sentences to measure on."""
+
+    words: list[tuple[str, ...]]
+    encoded: Encoded
+    truth: list[Sequence[str]]
+
+
+class Entities(Task[HeldWords]):
+    """Words with BIO labels, from CoNLL or CoNLL-U files."""
+
+    head = "tokens"
+
+    def __init__(self, train: Words, dev: Words, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+                 max_samples: int | None = None, seed: int = 0, test: Words | None = None):
+        places = [train, dev] if test is None else [train, dev, test]
+        read_all = [_read(place) for place in places]
+        given = {label for labels in _split(read_all[0])[1] for label in labels}      # of all: a sample may lack some
+        if len(given) < 2:
+            raise DataError(f"{name_of(train)} has one label alone, {next(iter(given))!r}; there is nothing to tell "
+                            "apart.")
+        self.labels = sorted(given, key=lambda label: (label != "O", label))
+        self.outputs = len(self.labels)
+        (words, answers), *asked = [_split(sampled(sentences, max_samples, seed, "samples")) for sentences in read_all]
+        self._train = words, answers
+        numbers = {label: i for i, label in enumerate(self.labels)}
+        longest = config.max_seq_length
+        self.train = encode_words(words, [[numbers[label] for label in labels] for labels in answers], tokenizer,
+                                  longest)
+        held = [HeldWords(some, encode_words(some, None, tokenizer, longest), truth) for some, truth in asked]
+        self.dev, self.measured = held[0], held[-1]
+        unseen = sum(label not in numbers for part in held for labels in part.truth for label in labels)
+        encoded = [self.train, *(part.encoded for part in held)]
+        others = held[1].words if test is not None else None
+        self.notes = sizes(words, self.dev.words, others) | {
+            "too long, in several parts": sum(made.cut for made in encoded),
+            "words too long, cut": sum(made.parts_cut for made in encoded),
+            "words with labels unseen in training, which count as wrong": unseen} \
+            | shared(words, self.dev.words, others)
+
+    def _figures(self, held: HeldWords, model: TaskModel, team: Workers) -> dict[str, float]:
+        found = [[self.labels[i] for i in row] for row in labels_of_words(model, held.encoded, len(held.words), team)]
+        pairs = [(a, b) for ours, theirs in zip(found, held.truth, strict=True)
+                 for a, b in zip(ours, theirs, strict=True)]
+        return {"entity_f1": entity_f1(held.truth, found), "word_accuracy": sum(a == b for a, b in pairs) / len(pairs)}
+
+    def baselines(self) -> dict[str, float]:
+        """Each word's most frequent label, O for words that training does not have."""
+        seen: dict[str, Counter[str]] = {}
+        for words, labels in zip(*self._train, strict=True):
+            for word, label in zip(words, labels, strict=True):
+                seen.setdefault(word.lower(), Counter())[label] += 1
+        memory = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
+        return {"word-type memory": entity_f1(self.measured.truth, [[memory.get(word.lower(), "O") for word in words]
+                                                                    for words in self.measured.words])}
+
+
+def _read(given: Words) -> Sequence[Sentence]:
+    sentences = labelled_words(given) if isinstance(given, str | PathLike) else given
+    without = [number for number, sentence in enumerate(sentences, 1) if sentence.entities is None]
+    if len(without) == len(sentences):
+        raise DataError(f"{name_of(given)} has no named entities: neither Entity= in its last column nor BIO labels.")
+    if without:
+        raise DataError(f"{name_of(given)}, sentence {without[0]}: it says nothing of entities, and others do; "
+                        f"{len(without):,} of {len(sentences):,} are so.")
+    return sentences
+
+
+def _split(sentences: Sequence[Sentence]) -> tuple[list[tuple[str, ...]], list[Sequence[str]]]:
+    """The words and the labels."""
+    return [sentence.words for sentence in sentences], [sentence.entities or () for sentence in sentences]

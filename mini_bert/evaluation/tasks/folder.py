@@ -1,0 +1,118 @@
+"""A folder of tasks, as people unpack them: which files of it an evaluation can use, and what was looked for.
+
+    *-ud-train.conllu with *-ud-test.conllu or *-ud-dev.conllu      a treebank; with entities, if it has Entity=
+    */train.conll with */test.conll or */dev.conll                  named entities in columns
+    */train.tsv with */dev.tsv                                      texts, or pairs of texts, with labels
+    squad/*.json                                                    questions; see `question_files`
+    blimp/*.jsonl                                                   minimal pairs
+    agreement/NAME.text with NAME.gold                              verbs and their subjects
+    lama/**/*.jsonl                                                 facts, a relation a file
+    wordsim/*.txt                                                   similarity of words, and analogies
+
+Folders may lie deeper, but for the last five, which are told by their name.
+"""
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import DataError
+from ..formats.conllu import has_entities, missing_header
+
+LOOKED_FOR = {
+    "treebank": "NAME-ud-train.conllu with NAME-ud-test.conllu or NAME-ud-dev.conllu",
+    "entities": "a treebank with Entity= in its last column and # global.Entity above, or train.conll with test.conll "
+                "or dev.conll",
+    "texts": "a folder with train.tsv and dev.tsv", "questions": "squad/*.json", "pairs": "blimp/*.jsonl",
+    "agreement": "agreement/NAME.text with NAME.gold", "facts": "lama/**/*.jsonl", "words": "wordsim/*.txt"}
+
+
+class Splits(NamedTuple):
+    """The files of a task. Without a test set, the development set is what is measured on."""
+
+    name: str
+    train: Path
+    dev: Path | None
+    test: Path
+
+    def files(self) -> list[Path]:
+        return [self.train, *([] if self.dev is None else [self.dev]), self.test]
+
+
+class TextPair(NamedTuple):
+    """Texts to train and to measure on."""
+
+    name: str
+    train: Path
+    dev: Path
+
+
+@dataclass(frozen=True)
+class TaskFolder:
+    """What a folder has; what it has not is None or empty."""
+
+    folder: Path | None = None
+    treebank: Splits | None = None
+    entities: Splits | None = None
+    texts: list[TextPair] = field(default_factory=list)
+    questions: list[Path] = field(default_factory=list)
+    pairs: list[Path] = field(default_factory=list)
+    agreement: list[Path] = field(default_factory=list)       # the .text files
+    facts: list[Path] = field(default_factory=list)
+    words: list[Path] = field(default_factory=list)
+    no_header: Path | None = None             # a treebank with entities whose fields no line names
+
+    def missing(self, what: str) -> str | None:
+        """Why there is nothing of this kind, as part of a sentence; None if there is."""
+        if getattr(self, what):
+            return None
+        if what == "entities" and self.no_header is not None:
+            return missing_header(self.no_header)
+        return "it needs task data; name a folder of them by --tasks" if self.folder is None else \
+            f"{self.folder} has no {LOOKED_FOR[what]}"
+
+
+def find_tasks(folder: str | PathLike[str]) -> TaskFolder:
+    """Look through a folder; of several treebanks the first by name is taken, and the first that has entities."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise DataError(f"There is no folder {root} of tasks.")
+    banks = [found for train in _inside(root, "**/*-ud-train.conllu")
+             if (found := _splits(train, train.name.removesuffix("-ud-train.conllu"), "-ud-{}.conllu")) is not None]
+    columns = [found for train in _inside(root, "**/train.conll")
+               if (found := _splits(train, "", "{}.conll")) is not None]
+    tsv = [TextPair(train.parent.name, train, dev) for train in _inside(root, "**/train.tsv")
+           if (dev := train.with_name("dev.tsv")).is_file()]
+    agreement = [text for text in _inside(root, "**/agreement/*.text") if text.with_suffix(".gold").is_file()]
+    return TaskFolder(root, banks[0] if banks else None,
+                      next((bank for bank in banks if has_entities(bank.train)), columns[0] if columns else None),
+                      tsv, _inside(root, "**/squad/*.json"), _inside(root, "**/blimp/*.jsonl"), agreement,
+                      _inside(root, "**/lama/**/*.jsonl"), _inside(root, "**/wordsim/*.txt"),
+                      next((bank.train for bank in banks if has_entities(bank.train, without_header=True)), None))
+
+
+def question_files(paths: list[Path]) -> tuple[Path, Path | None]:
+    """The file to train on and the one to measure on.
+
+    Those whose names say train and dev; else the largest to train on and the smallest to measure on; None for the
+    second if there is one file alone, which is then to be split by contexts.
+    """
+    said = {word: [path for path in paths if word in path.stem.lower()] for word in ("train", "dev")}
+    if said["train"]:
+        others = [path for path in said["dev"] or paths if path not in said["train"]]
+        return said["train"][0], others[0] if others else None
+    by_size = sorted(paths, key=lambda path: (-path.stat().st_size, path))
+    return by_size[0], by_size[-1] if len(by_size) > 1 else None
+
+
+def _inside(root: Path, pattern: str) -> list[Path]:
+    return sorted({path for path in root.glob(pattern) if path.is_file()})
+
+
+def _splits(train: Path, name: str, form: str) -> Splits | None:
+    dev, test = (train.with_name(name + form.format(split)) for split in ("dev", "test"))
+    known = name or train.parent.name
+    if test.is_file():
+        return Splits(known, train, dev if dev.is_file() else None, test)
+    return Splits(known, train, None, dev) if dev.is_file() else None

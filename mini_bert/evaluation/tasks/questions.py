@@ -1,0 +1,82 @@
+"""Questions whose answer is a stretch of a text."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.config import ModelConfig
+from ...core.task_model import TaskModel
+from ...randomness import generator
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.workers import Workers
+from ..formats.named import Place
+from ..formats.reading import asked_questions
+from ..formats.squad import Question
+from ..samples import sampled
+from .encode import Windows, encode_questions
+from .predict import answers
+from .scores import answer_f1, exact_match
+from .task import Task, shared, sizes
+
+Asked = Place | Sequence[Question]
+
+
+class HeldQuestions(NamedTuple):
+    """Questions to measure on."""
+
+    questions: list[Question]
+    windows: Windows
+
+
+class Questions(Task[HeldQuestions]):
+    """Questions whose answer is a stretch of a text."""
+
+    head, outputs = "span", 2
+
+    def __init__(self, train: Asked, dev: Asked, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+                 max_samples: int | None = None, seed: int = 0, test: Asked | None = None):
+        read = [_read(place) for place in ([train, dev] if test is None else [train, dev, test])]
+        parts = [sampled(questions, max_samples, seed, "samples") for questions, _ in read]
+        self.labels = []
+        windows = [encode_questions(questions, tokenizer, config.max_seq_length, with_types=config.token_types > 1)
+                   for questions in parts]
+        self.train = windows[0].encoded
+        held = [HeldQuestions(*pair) for pair in zip(parts[1:], windows[1:], strict=True)]
+        self.dev, self.measured = held[0], held[-1]
+        asked = [[(item.question, item.context) for item in questions] for questions in parts]
+        others = asked[2] if test is not None else None
+        self.notes = sizes(asked[0], asked[1], others) | {
+            "windows of the training": len(self.train.rows),
+            "left out, as the answer is not in the text": sum(lost for _, lost in read),
+            "not at their answer_start, found elsewhere": sum(item.moved for part in parts for item in part),
+            "answerable in some window": self.measured.windows.answerable / len(self.measured.questions),
+            "texts too long, in several windows": sum(made.encoded.cut for made in windows),
+            "questions too long, cut": sum(made.encoded.parts_cut for made in windows)} \
+            | shared(asked[0], asked[1], others)
+
+    def _figures(self, held: HeldQuestions, model: TaskModel, team: Workers) -> dict[str, float]:
+        found = answers(model, held.windows, held.questions, team)
+        pairs = [(answer.text, question.answers) for answer, question in zip(found, held.questions, strict=True)]
+        return {"f1": float(np.mean([answer_f1(*pair) for pair in pairs])),
+                "exact_match": float(np.mean([exact_match(*pair) for pair in pairs]))}
+
+    def baselines(self) -> dict[str, float]:
+        """The sentence with the most words of the question, and a random span of three words."""
+        rng = generator(0, "spans")
+        sentence, guess = [], []
+        for item in self.measured.questions:
+            asked = set(item.question.lower().split())
+            parts = item.context.split(". ")
+            sentence.append(answer_f1(max(parts, key=lambda part: len(asked & set(part.lower().split()))),
+                                      item.answers))
+            words = item.context.split()
+            start = int(rng.integers(max(1, len(words) - 2)))
+            guess.append(answer_f1(" ".join(words[start : start + 3]), item.answers))
+        return {"sentence with most words of the question": float(np.mean(sentence)),
+                "three words at random": float(np.mean(guess))}
+
+
+def _read(given: Asked) -> tuple[Sequence[Question], int]:
+    return asked_questions(given) if isinstance(given, str | PathLike) else (given, 0)

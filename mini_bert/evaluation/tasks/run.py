@@ -1,0 +1,114 @@
+"""A task from beginning to end: several seeds, the same from random weights, the baselines, and a learning curve."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.model import MiniBERT
+from ...core.task_model import TaskModel, with_dropout
+from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
+from ...training.workers import workers
+from ..statistics import Interval, over_seeds
+from .encode import Encoded
+from .task_names import Task
+
+_SMALL = 10_000_000           # parameters; smaller models take a higher learning rate
+Announce = Callable[[str], Callable[[Progress], None] | None]     # the name of a run -> who hears of its progress
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The figures of a task: by seed, of random weights, of baselines, and by the share of the data."""
+
+    figures: dict[str, list[float]]               # name -> a value for each seed, the first name being what is raised
+    from_random: dict[str, list[float]]
+    baselines: dict[str, float]
+    curve: dict[float, float] = field(default_factory=dict)       # share of the training data -> the first figure
+    notes: dict[str, Any] = field(default_factory=dict)
+    steps: list[int] = field(default_factory=list)
+    dev_figures: dict[str, list[float]] = field(default_factory=dict)     # where there is a test set
+
+    @property
+    def measured_on(self) -> str:
+        """The set of the figures: test, or dev, by which training stopped too."""
+        return "test" if self.dev_figures else "dev"
+
+    @property
+    def measured(self) -> int:
+        """The number of examples that the figures are of."""
+        return int(self.notes[self.measured_on])
+
+    @property
+    def main(self) -> str:
+        return next(iter(self.figures))
+
+    def interval(self, name: str | None = None) -> Interval:
+        return over_seeds(self.figures[name or self.main])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"figures": self.figures, "from_random": self.from_random, "baselines": self.baselines,
+                "curve": {str(share): value for share, value in self.curve.items()}, "notes": self.notes,
+                "steps": self.steps, "measured_on": self.measured_on, "dev_figures": self.dev_figures,
+                "mean": {name: over_seeds(values)._asdict() for name, values in self.figures.items()}}
+
+
+def usual_learning_rate(model: MiniBERT) -> float:
+    """What suits most tasks, by the size of the model."""
+    return 7e-4 if model.get_parameter_count() < _SMALL else 5e-5
+
+
+def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
+             random_init: bool = True, shares: Sequence[float] = (),
+             announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
+    """Fine-tune `model` for the task; the result, and the model of the seed that is best on the development set."""
+    figures: dict[str, list[float]] = {}
+    on_dev: dict[str, list[float]] = {}
+    best: TaskModel | None = None
+    highest = float("-inf")
+    steps = []
+    for seed in seeds:
+        tuned, outcome, found = _once(task, model, replace(config, seed=seed), task.train, announce(f"seed {seed}"))
+        steps.append(outcome.steps)
+        if best is None or outcome.best > highest:
+            best, highest = tuned, outcome.best
+        _collect(figures, found)
+        if task.has_test:
+            with workers(config.threads) as team:
+                _collect(on_dev, task.dev_figures(tuned, team))
+    assert best is not None
+    others: dict[str, list[float]] = {}
+    if random_init:
+        for seed in seeds:
+            fresh = MiniBERT(model.config, seed=seed)
+            _, _, found = _once(task, fresh, replace(config, seed=seed), task.train,
+                                announce(f"random weights, seed {seed}"))
+            _collect(others, found)
+    curve = {}
+    for share in shares:
+        _, _, found = _once(task, model, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
+                            announce(f"{share:.0%} of the data"))
+        curve[share] = next(iter(found.values()))
+    if shares:
+        curve[1.0] = next(iter(figures.values()))[0]
+    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev), best
+
+
+def _once(task: Task[Any], model: MiniBERT, config: FinetuneConfig, train: Encoded,
+          progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
+    tuned = TaskModel(with_dropout(model, config.dropout), task.head, task.outputs, dropout=config.dropout,
+                      seed=config.seed)
+
+    def score(network: TaskModel) -> float:
+        with workers(config.threads) as team:
+            return next(iter(task.dev_figures(network, team).values()))
+
+    outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress)
+    with workers(config.threads) as team:
+        return tuned, outcome, task.figures(tuned, team)
+
+
+def _collect(into: dict[str, list[float]], found: dict[str, float]) -> None:
+    for name, value in found.items():
+        into.setdefault(name, []).append(float(np.round(value, 6)))

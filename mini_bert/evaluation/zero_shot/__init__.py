@@ -1,0 +1,1 @@
+"""What a model knows without training: minimal pairs, agreement, facts."""

@@ -1,0 +1,220 @@
+"""Pseudo-log-likelihoods of very many short texts, and what a model says at masks in general.
+
+    token:  PLL(text) = sum over its pieces t of log p(t | the text with t masked)
+    word:   the same, with the later pieces of t's word masked too: they would give t away (Kauf & Ivanova, 2023)
+
+Every masked piece is a row of its own. Rows of all texts are put into batches of one length, so that there is no
+padding; the model computes the masked position alone. Rows that are equal are computed once: the two sentences of a
+minimal pair share the one in which their difference is masked, and both variants share those of whole words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.arrays import Array, IntArray
+from ...core.model import MiniBERT
+from ...errors import ConfigError, InputError
+from ...inference.inputs import require_vocabulary
+from ...text.vocabulary import Vocabulary
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...training.workers import Workers, workers
+
+VARIANTS = ("token", "word")
+_TOKENS = 2048                # of a batch: more do not stay in a core's cache
+_ROUND = 64                   # batches between two reports of progress, which are also where an interrupt is heard
+
+Progress = Callable[[int, int], None]         # masks done, and how many there are
+FloatArray = npt.NDArray[np.float64]
+
+
+# -------------------------------------------------------------------- what a model says at masks
+
+def window(ids: Sequence[int], place: int, room: int) -> tuple[list[int], int]:
+    """At most `room` of the ids, with the place as near to the middle as they allow; and the place in them."""
+    start = min(max(place - room // 2, 0), max(len(ids) - room, 0))
+    return list(ids[start : start + room]), place - start
+
+
+def single_piece(tokenizer: WordPieceTokenizer, word: str) -> int | None:
+    """The id of a word that is one piece of the vocabulary; only such a word can be the answer at one mask."""
+    ids = tokenizer.ids(word)
+    return ids[0] if len(ids) == 1 and tokenizer.vocabulary.ordinary[ids[0]] else None
+
+
+def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable[[Array, slice], None], team: Workers,
+               progress: Callable[[slice], None] | None = None) -> None:
+    """The logits (b, V) at one place of each of some rows, for all rows (R, T): `read(logits, which rows)`."""
+    size = max(1, _TOKENS // rows.shape[1])
+    batches = [slice(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
+
+    def one(batch: slice) -> None:
+        positions = np.zeros(rows[batch].shape, bool)
+        positions[np.arange(len(positions)), places[batch]] = True
+        logits, _ = model.forward(rows[batch], positions=positions, recompute=True)
+        read(logits, batch)
+
+    training, model.training = model.training, False
+    try:
+        for start in range(0, len(batches), _ROUND):
+            some = batches[start : start + _ROUND]
+            team.map(one, some)
+            if progress is not None:
+                progress(slice(some[0].start, some[-1].stop))
+    finally:
+        model.training = training
+
+
+def read_sequences(model: MiniBERT, sequences: Sequence[Sequence[int]], places: Sequence[int],
+                   read: Callable[[Array, IntArray], None], team: Workers, progress: Progress | None = None) -> None:
+    """The same for sequences of any lengths; `read` is given the logits and the numbers of the sequences."""
+    where, done = np.array(places, np.int64), 0
+    for numbers in of_one_length(sequences):
+        rows = np.array([sequences[i] for i in numbers.tolist()], np.int64)
+        read_masks(model, rows, where[numbers], _by_number(read, numbers), team)
+        done += len(numbers)
+        if progress is not None:
+            progress(done, len(sequences))
+
+
+def _by_number(read: Callable[[Array, IntArray], None], numbers: IntArray) -> Callable[[Array, slice], None]:
+    return lambda logits, some: read(logits, numbers[some])
+
+
+def of_one_length(sequences: Sequence[Sequence[int]]) -> Iterator[npt.NDArray[np.int64]]:
+    """The numbers of the sequences of each length, the longest first."""
+    lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    return (np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1])
+
+
+def part_of(progress: Progress | None, before: int, total: int) -> Callable[[int], None] | None:
+    """Takes the progress of a part, which begins when `before` are done, and tells that of the whole."""
+    return None if progress is None else lambda done: progress(before + done, total)
+
+
+def log_normaliser(logits: Array) -> Array:
+    """log sum exp of each row: logit minus this is a log-probability."""
+    top = logits.max(axis=1)
+    powers = np.exp(logits - top[:, None])
+    total: Array = top + np.log(powers @ np.ones(logits.shape[1], logits.dtype))
+    return total
+
+
+# -------------------------------------------------------------------- pseudo-log-likelihoods
+
+class Likelihoods(NamedTuple):
+    """For each text, by variant: the sum over its pieces. And what was met on the way."""
+
+    totals: dict[str, FloatArray]
+    pieces: npt.NDArray[np.int64]         # of each text
+    windowed: int                         # texts longer than the model takes: each mask sees what fits around it
+    unknown: int                          # texts in which [UNK] stands for a word
+    rows: int                             # sequences that went through the model
+
+
+class _Asked(NamedTuple):
+    """Sequences (N, T) of one length, and the pieces to mask: which sequence, which place, of which text."""
+
+    ids: IntArray
+    sequence: IntArray
+    place: IntArray
+    text: IntArray
+
+
+def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
+                           variants: Sequence[str] = ("token",), threads: int = 0,
+                           progress: Progress | None = None) -> Likelihoods:
+    """The pseudo-log-likelihood of each text, in each of the variants.
+
+    A text longer than the model takes is not cut: each piece is masked in the window around it. One without pieces has
+    the likelihood 1, which is no praise; `pieces` tells it.
+    """
+    if isinstance(texts, str):
+        raise InputError("pseudo_log_likelihoods takes several texts; put a single one into a list.")
+    for variant in variants:
+        if variant not in VARIANTS:
+            raise ConfigError(f"There is no variant {variant!r}; choose of {', '.join(VARIANTS)}.")
+    require_vocabulary(model, tokenizer)
+    numbers: dict[str, int] = {}
+    which = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+    ids, counts = tokenizer.ids_array(numbers)
+    lengths, vocabulary, room = counts.astype(np.int64), tokenizer.vocabulary, model.config.max_seq_length - 2
+    unknown = np.unique(np.repeat(np.arange(len(lengths)), lengths)[ids == vocabulary.unk])
+    sums = {variant: np.zeros(len(lengths)) for variant in variants}
+    total, done, rows = int(lengths.sum()) * len(sums), 0, 0
+    with workers(threads) as team:
+        for asked in _groups(ids.astype(np.int64), lengths, vocabulary, room):
+            logs, computed = _ask(model, vocabulary, asked, list(sums), team, part_of(progress, done, total))
+            for variant, found in zip(sums, logs, strict=True):
+                sums[variant] += np.bincount(asked.text, found, len(lengths))
+            done, rows = done + len(asked.text) * len(sums), rows + computed
+    return Likelihoods({variant: values[which] for variant, values in sums.items()}, lengths[which],
+                       int((lengths[which] > room).sum()), int(np.isin(which, unknown).sum()), rows)
+
+
+def _groups(ids: IntArray, lengths: IntArray, vocabulary: Vocabulary, room: int) -> Iterator[_Asked]:
+    """What to ask, the longest sequences first."""
+    starts = np.cumsum(lengths) - lengths
+    for text in np.flatnonzero(lengths > room).tolist():
+        own = ids[starts[text] : starts[text] + lengths[text]].tolist()
+        windows = [window(own, place, room) for place in range(len(own))]
+        yield _Asked(_framed(np.array([part for part, _ in windows]), vocabulary), np.arange(len(own)),
+                     np.array([place + 1 for _, place in windows]), np.full(len(own), text))
+    for length in np.unique(lengths[(lengths > 0) & (lengths <= room)])[::-1].tolist():
+        members = np.flatnonzero(lengths == length)
+        yield _Asked(_framed(ids[starts[members][:, None] + np.arange(length)], vocabulary),
+                     np.repeat(np.arange(len(members)), length), np.tile(np.arange(1, length + 1), len(members)),
+                     np.repeat(members, length))
+
+
+def _framed(ids: IntArray, vocabulary: Vocabulary) -> IntArray:
+    """[CLS] ids [SEP] in each row."""
+    framed = np.empty((len(ids), ids.shape[1] + 2), np.int64)
+    framed[:, 0], framed[:, 1:-1], framed[:, -1] = vocabulary.cls, ids, vocabulary.sep
+    return framed
+
+
+def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _Asked, variants: list[str], team: Workers,
+         progress: Callable[[int], None] | None) -> tuple[list[FloatArray], int]:
+    """The log-probability of every piece that is asked for, by variant; and how many rows it took."""
+    rows = np.concatenate([_masked(asked, vocabulary, variant) for variant in variants])
+    places, targets = np.tile(asked.place, len(variants)), asked.ids[asked.sequence, asked.place]
+    targets = np.tile(targets, len(variants))
+    row_of = _numbered(np.concatenate([rows, places[:, None]], axis=1))
+    first = np.unique(row_of, return_index=True)[1]               # one of each kind of row
+    order = np.argsort(row_of, kind="stable")
+    in_order, logs = row_of[order], np.empty(len(row_of))
+
+    def read(logits: Array, some: slice) -> None:
+        low, high = np.searchsorted(in_order, [some.start, some.stop])
+        here, row = order[low:high], in_order[low:high] - some.start
+        logs[here] = logits[row, targets[here]] - log_normaliser(logits)[row]
+
+    def tell(some: slice) -> None:
+        if progress is not None:
+            progress(int(np.searchsorted(in_order, some.stop)))
+
+    read_masks(model, rows[first], places[first], read, team, tell)
+    return np.split(logs, len(variants)), len(first)
+
+
+def _masked(asked: _Asked, vocabulary: Vocabulary, variant: str) -> IntArray:
+    """A row for each piece, with it masked, and for words what follows in its word."""
+    rows = asked.ids[asked.sequence]                              # (R, T)
+    columns, place = np.arange(rows.shape[1]), asked.place[:, None]
+    if variant == "token":
+        hidden = columns == place
+    else:
+        words = np.cumsum(~vocabulary.continues[asked.ids], axis=1)[asked.sequence]       # by number in the sequence
+        hidden = (columns >= place) & (words == np.take_along_axis(words, place, axis=1))
+    rows[hidden] = vocabulary.mask
+    return rows
+
+
+def _numbered(rows: IntArray) -> IntArray:
+    """A number for each row, the same for equal ones, in the order in which they first come."""
+    raw, width = rows.astype(np.uint32).tobytes(), 4 * rows.shape[1]
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(raw[i : i + width], len(known)) for i in range(0, len(raw), width)], np.int64)

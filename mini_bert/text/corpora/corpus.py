@@ -1,0 +1,194 @@
+"""A prepared corpus: all tokens in one memory-mapped file, with an index of sentences and documents.
+
+    corpus.json      counts, options, the vocabulary's fingerprint; written last
+    tokens.bin       ids, uint16 or uint32, without [CLS] and [SEP]
+    sentences.bin    uint64: where in tokens.bin each sentence begins, and at last where the last one ends
+    documents.bin    uint64: which sentence each document begins with, and at last their number
+    splits.bin       uint8 for each document: 0 for training, 1 held out
+    vocab.txt, tokenizer_config.json, tokenizer.json
+
+`prepare` works in a directory of another name and renames it when it is whole.
+"""
+
+import json
+import mmap
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import CorpusError
+from ..wordpiece.tokenizer import WordPieceTokenizer
+
+MANIFEST = "corpus.json"
+SPLITS = ("train", "heldout")
+VERSION = 1
+_BLOCK, _WHOLE, _SAMPLES = 1 << 18, 1 << 31, 1000       # of a fingerprint: elements, bytes, blocks
+
+
+@dataclass
+class Manifest:
+    """What corpus.json says."""
+
+    tokens: int = 0
+    sentences: int = 0
+    documents: int = 0
+    heldout_documents: int = 0
+    unknown_tokens: int = 0
+    duplicate_paragraphs: int = 0
+    paragraphs: int = 0
+    bytes_read: int = 0
+    invalid_bytes: int = 0
+    first_invalid: str | None = None
+    dtype: str = "uint16"
+    vocab_size: int = 0
+    vocab_digest: str = ""
+    lowercase: bool | None = None         # of the tokenizer; older corpora do not say
+    strip_accents: bool | None = None
+    sources: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    format_version: int = VERSION
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+class Corpus:
+    """An opened corpus. Nothing is read into memory but what is asked for."""
+
+    def __init__(self, directory: str | PathLike[str]):
+        self.directory = Path(directory)
+        self.manifest = _read_manifest(self.directory)
+        m = self.manifest
+        self._maps: list[mmap.mmap] = []
+        self.tokens = self._map("tokens.bin", m.dtype, m.tokens)
+        self.sentences = self._map("sentences.bin", "uint64", m.sentences + 1)
+        self.documents = self._map("documents.bin", "uint64", m.documents + 1)
+        self.splits = self._map("splits.bin", "uint8", m.documents)
+        self._tokenizer: WordPieceTokenizer | None = None
+        if int(self.sentences[-1]) != m.tokens or int(self.documents[-1]) != m.sentences \
+                or (np.diff(self.documents.astype(np.int64)) < 0).any():
+            raise CorpusError(f"The indices of {self.directory} are damaged; prepare the corpus again.")
+
+    def _map(self, name: str, dtype: str, size: int) -> npt.NDArray[Any]:
+        path = self.directory / name
+        expected = size * np.dtype(dtype).itemsize
+        if not path.exists() or path.stat().st_size != expected:
+            actual = path.stat().st_size if path.exists() else "no"
+            raise CorpusError(f"{path} has {actual} bytes; {MANIFEST} says {expected}. Prepare the corpus again.")
+        if not size:
+            return np.empty(0, dtype)
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._maps.append(mapped)
+        return np.frombuffer(mapped, dtype)
+
+    def release(self) -> None:
+        """Let go of what has been read, which otherwise counts as this process' memory; it can be read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self._maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+    @property
+    def tokenizer(self) -> WordPieceTokenizer:
+        """The tokenizer that it was made with, from the same directory."""
+        if self._tokenizer is None:
+            tokenizer = WordPieceTokenizer.load(self.directory)
+            self.require_vocabulary(tokenizer)
+            self._tokenizer = tokenizer
+        return self._tokenizer
+
+    def require_vocabulary(self, tokenizer: WordPieceTokenizer) -> None:
+        """Refuse a tokenizer whose ids mean something else here."""
+        if tokenizer.vocabulary.digest() != self.manifest.vocab_digest:
+            raise CorpusError(f"{self.directory} was made with another vocabulary ({self.manifest.vocab_size} pieces); "
+                              f"this one has {len(tokenizer)}. Prepare the corpus again with it.")
+        for name in ("lowercase", "strip_accents"):
+            made, given = getattr(self.manifest, name), getattr(tokenizer, name)
+            if made is not None and made != given:
+                raise CorpusError(f"{self.directory} was made with {name}={made}, and this tokenizer has "
+                                  f"{name}={given}. Prepare the corpus again with it.")
+
+    def split(self, name: str) -> npt.NDArray[np.int64]:
+        """The numbers of the documents of a split, `train` or `heldout`."""
+        if name not in SPLITS:
+            raise CorpusError(f"There is no split {name!r}; choose one of {', '.join(SPLITS)}.")
+        return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(name))
+
+    def stretches(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
+        """The tokens of a split, neighbouring documents together as far as about `longest` tokens."""
+        borders = self.sentences[self.documents].astype(np.int64)
+        start = stop = 0
+        for document in self.split(split).tolist():
+            if borders[document] != stop or stop - start >= longest:
+                if stop > start:
+                    yield self.tokens[start:stop].astype(np.int64)
+                    self.release()
+                start = int(borders[document])
+            stop = int(borders[document + 1])
+        if stop > start:
+            yield self.tokens[start:stop].astype(np.int64)
+
+    def has_words(self, split: str) -> bool:
+        """Is there anything in a split that could be masked, not only special tokens such as [UNK]?"""
+        ordinary = self.tokenizer.vocabulary.ordinary
+        return any(bool(ordinary[tokens].any()) for tokens in self.stretches(split))
+
+    def piece_counts(self) -> npt.NDArray[np.int64]:
+        """How often each id occurs in the whole corpus."""
+        counts = np.zeros(self.manifest.vocab_size, np.int64)
+        for start in range(0, self.manifest.tokens, 1 << 17):
+            found = np.bincount(self.tokens[start : start + (1 << 17)], minlength=len(counts))
+            self.release()
+            if len(found) > len(counts):
+                raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}; "
+                                  f"the vocabulary has {len(counts)}. Prepare the corpus again.")
+            counts += found
+        return counts
+
+    def fingerprint(self) -> str:
+        """A digest of the manifest and of all files; beyond 2 GB, of samples spread over them, so that it is quick."""
+        digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
+        for array in (self.tokens, self.sentences, self.documents, self.splits):
+            blocks = range(0, len(array), _BLOCK)
+            for start in blocks if array.nbytes <= _WHOLE else blocks[:: len(blocks) // _SAMPLES]:
+                digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
+                self.release()
+        return digest.hexdigest()
+
+    def document(self, number: int) -> npt.NDArray[Any]:
+        """The tokens of one document."""
+        first, last = self.sentences[self.documents[number]], self.sentences[self.documents[number + 1]]
+        return self.tokens[int(first) : int(last)]
+
+    def document_sentences(self, number: int) -> Iterator[npt.NDArray[Any]]:
+        """The sentences of one document."""
+        borders = self.sentences[int(self.documents[number]) : int(self.documents[number + 1]) + 1]
+        for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+            yield self.tokens[start:end]
+
+
+def _read_manifest(directory: Path) -> Manifest:
+    path = directory / MANIFEST
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorpusError(f"{path} cannot be read: {error}.") from None
+    if not isinstance(content, dict) or content.get("format_version") != VERSION:
+        raise CorpusError(f"{path} is not of format version {VERSION}; prepare the corpus again.")
+    try:
+        manifest = Manifest(**content)
+    except TypeError:
+        raise CorpusError(f"{path} has keys that are not known; prepare the corpus again.") from None
+    sizes = [getattr(manifest, field.name) for field in fields(Manifest) if type(field.default) is int]
+    if manifest.dtype not in ("uint16", "uint32") or not all(type(n) is int and n >= 0 for n in sizes) \
+            or not all(isinstance(name, str) for name in manifest.sources):
+        raise CorpusError(f"{path} is damaged; prepare the corpus again.")
+    return manifest

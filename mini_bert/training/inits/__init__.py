@@ -1,0 +1,1 @@
+"""How the parameters of a new model begin, beyond the draw that each parameter's spec names."""

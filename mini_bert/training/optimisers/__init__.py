@@ -1,0 +1,1 @@
+"""Optimisers: from gradients to a step."""

@@ -21,7 +21,8 @@ from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
-from ...training.optimisers.adamw import AdamW, clip_factor
+from ...training.optimisers.adamw import AdamW
+from ...training.optimisers.optimiser import clip_factor
 from ..batches import DataBatch, as_batch, batch_gradient, batch_loss
 from ..probabilities import entropy, probabilities
 

@@ -53,18 +53,14 @@ def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable
     def one(batch: slice) -> None:
         positions = np.zeros(rows[batch].shape, bool)
         positions[np.arange(len(positions)), places[batch]] = True
-        logits, _ = model.forward(rows[batch], positions=positions, recompute=True)
+        logits, _ = model.forward(rows[batch], positions=positions, forward_only=True)
         read(logits, batch)
 
-    training, model.training = model.training, False
-    try:
-        for start in range(0, len(batches), _ROUND):
-            some = batches[start : start + _ROUND]
-            team.map(one, some)
-            if progress is not None:
-                progress(slice(some[0].start, some[-1].stop))
-    finally:
-        model.training = training
+    for start in range(0, len(batches), _ROUND):
+        some = batches[start : start + _ROUND]
+        team.map(one, some)
+        if progress is not None:
+            progress(slice(some[0].start, some[-1].stop))
 
 
 def read_sequences(model: MiniBERT, sequences: Sequence[Sequence[int]], places: Sequence[int],

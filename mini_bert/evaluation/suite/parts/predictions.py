@@ -7,8 +7,8 @@ import numpy as np
 
 from ....core.model import MiniBERT
 from ....errors import InputError
+from ....objectives.masked import micro_batches
 from ....text.batches import Batches, MLMBatch
-from ....training.batch_gradients import micro_batches
 from ....training.workers import workers
 from ...masked_lm import Predictions, predictions, report
 from ...representations.intrinsic import intrinsic

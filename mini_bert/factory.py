@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
+from .core.storage.checksums import verify_if_checked
 from .errors import CheckpointError
 from .pretrained import located, shipped_names
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """A shipped model by its name, or the model in a directory: one that `save` wrote, a run's checkpoint, or a
     Hugging Face or sentence-transformers BERT."""
-    from .training.checkpoints import verify_if_checked
-
     directory = located(name_or_directory)
     _require_there(str(name_or_directory), directory)
     verify_if_checked(directory)                      # of a run: refuse what has changed since it was written

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..analysis.doctor.run_record import Curve, RunRecord
 from ..core.model import MiniBERT
+from ..core.storage.checksums import verify_if_checked
 from ..errors import CheckpointError, InputError
-from ..training.checkpoints import list_checkpoints, read_state, verify_if_checked
+from ..training.checkpoints import list_checkpoints, read_state
 
 _MODELS = 3                   # checkpoints that are kept in memory
 _POINTS = 600                 # of a curve that are sent

@@ -23,6 +23,7 @@ ALLOWED = {
     "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation"},
     "exercises": {"core", "text", "configs", "checks", "objectives", "training", "analysis"},
     "plots": set(),
+    "templates": set(),
     "inference": {"core", "text"},
     "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots"},
     "fit": {"core", "text", "training", "evaluation", "inference", "report", "factory"},

@@ -93,8 +93,8 @@ def test_a_way_of_training_from_one_file(tmp_path, corpus, kind):
     whole = trained(corpus, tmp_path / "whole", training=changes).model.params.flat
     assert np.isfinite(whole).all()
     assert not np.array_equal(whole, trained(corpus, tmp_path / "usual").model.params.flat)
-    stopped = start_run(ModelConfig.from_dict(SIZES), TrainingConfig.from_dict({**STEPS, "threads": 2, **changes}), corpus,
-                        tmp_path / "stopped")
+    settings = TrainingConfig.from_dict({**STEPS, "threads": 2, **changes})
+    stopped = start_run(ModelConfig.from_dict(SIZES), settings, corpus, tmp_path / "stopped")
     steps = stopped.steps()
     for _ in range(4):
         next(steps)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...files import write_files
+from .model_files import CONFIG, WEIGHTS
 
 CHECKSUMS = "checksums.json"
 
@@ -17,7 +18,7 @@ def write_checksums(directory: Path) -> None:
     write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
 
 
-def verify(directory: Path, needed: Set[str] = frozenset()) -> None:
+def verify(directory: Path, needed: Set[str] = frozenset({CONFIG, WEIGHTS})) -> None:
     """Refuse a directory that lacks a needed file or has changed since it was written."""
     try:
         sums = json.loads((directory / CHECKSUMS).read_bytes())

@@ -44,6 +44,7 @@ class MiniBERT:
         self.dtype = _precision(dtype)
         self.training = False
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
+        self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.parts = Assembly(config)
         try:
             self.params = Parameters(self.parts.layout(), self.dtype)

@@ -99,7 +99,7 @@ def test_bad_input_is_one_sentence(folder, tmp_path):
 def test_names_that_serve_other_tasks_are_refused_by_what_they_serve(folder):
     error = run(folder, "pos", "--train", "hub:universal_dependencies").exception
     assert isinstance(error, InputError)
-    assert "hub: names serve texts with labels, named entities and questions" in str(error)
+    assert "hub: names give texts with labels, named entities or questions" in str(error)
     assert "pos is read from CoNLL-U; name a file" in str(error)
 
 
@@ -113,13 +113,13 @@ def test_entities_of_a_treebank_are_mentions_and_need_their_header(folder, tmp_p
     assert "x.conllu has Entity= but no line '# global.Entity" in str(error)
     (tmp_path / "x.conllu").write_text("# global.Entity = GRP-etype\n" + text)
     found = json.loads(run(folder, "ner", *asked, "--json").stdout)
-    assert any("every mention, named or not" in note for note in found["notes"])
+    assert any("every mention, including pronouns" in note for note in found["notes"])
 
 
 def test_a_note_is_shown_as_it_is(folder, tmp_path):
     text = (folder / "test.conllu").read_text().replace("\tw0\t", "\t\u200b\t")
     (tmp_path / "x.conllu").write_text(text, "utf-8")
-    assert "were taken for [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output
+    assert "were replaced by [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output
 
 
 def test_the_help_shows_an_example():

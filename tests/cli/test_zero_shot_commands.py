@@ -148,7 +148,7 @@ def test_what_could_be_copied_and_chosen_from_is_shown(folder):
     wide = {"COLUMNS": "200"}
     assert "in prompt" in runner.invoke(app, ["facts", str(folder / "P1.jsonl"), *model], env=wide).output
     shown = runner.invoke(app, ["similarity", str(folder / "questions.txt"), *model], env=wide).output
-    assert "words to choose from" in " ".join(shown.split())
+    assert "candidates" in " ".join(shown.split())
 
 
 def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
@@ -156,11 +156,11 @@ def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
     text = (folder / "pairs/verbs.jsonl").read_text() + json.dumps(pair) + "\n"
     (tmp_path / "pairs.jsonl").write_text(text)
     shown = runner.invoke(app, ["blimp", str(tmp_path / "pairs.jsonl"), "--model", str(folder / "model")]).output
-    assert "1 pairs were left out: a sentence has no pieces" in " ".join(shown.split())
+    assert "1 pairs were left out, because a sentence has no pieces" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("command", ["blimp", "agreement", "facts", "similarity"])
 def test_names_on_the_hub_are_refused_by_what_they_serve(folder, command):
     error = runner.invoke(app, [command, "hub:nyu-mll/blimp", "--model", str(folder / "model")]).exception
     assert isinstance(error, InputError)
-    assert "hub: names serve texts with labels, named entities and questions" in str(error)
+    assert "hub: names give texts with labels, named entities or questions" in str(error)

@@ -16,7 +16,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    """Results are remembered for one module of tests alone, and not among the user's."""
+    """Results are cached_result for one module of tests alone, and not among the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

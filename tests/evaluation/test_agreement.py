@@ -9,7 +9,7 @@ from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
 from mini_bert.evaluation.formats.agreement import AgreementItem, read_agreement
 from mini_bert.evaluation.ngrams import NgramCounts
-from mini_bert.evaluation.statistics import share
+from mini_bert.evaluation.statistics import wilson_interval
 from mini_bert.evaluation.zero_shot.agreement import agreement
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -51,7 +51,7 @@ def test_items_are_read_from_both_files(files):
 
 def test_accuracy_by_attractors_beside_the_baselines(model, tokenizer, files):
     found = agreement(model, tokenizer, read_agreement(files))
-    assert found.total.accuracy["model"] == share(1.5, 4)                     # is; one half for has
+    assert found.total.accuracy["model"] == wilson_interval(1.5, 4)                     # is; one half for has
     assert [(part.attractors, part.sentences, part.left_out) for part in found.by_attractors] == [(0, 3, 1), (1, 1, 0)]
     assert [part.accuracy["model"].mean for part in found.by_attractors] == [0.5, 0]
     assert found.total.left_out == 1                                          # walks is two pieces
@@ -94,9 +94,9 @@ def test_the_number_of_a_form(right, other, singular):
     ("the key is\n", "2\tis\tare\n", "line 1: it has 3 columns"),
     ("the key is\n", "two\tis\tare\t0\n", "line 1: the index is 'two'"),
     ("the key is\n", "2\tis\tare\t-1\n", "line 1: the number of attractors is '-1'"),
-    ("the key is\n", "1\tis\tare\t0\n", "the sentence has 'key' at 1, not 'is'"),
-    ("the key is\n", "7\tis\tare\t0\n", "the sentence has no word at 7"),
-    ("the key is\n", "2\tis\t\t0\n", "no other form of 'is'"),
+    ("the key is\n", "1\tis\tare\t0\n", "the sentence has 'key' at index 1, not 'is'"),
+    ("the key is\n", "7\tis\tare\t0\n", "the sentence has no word at index 7"),
+    ("the key is\n", "2\tis\t\t0\n", "the other form of 'is' is missing"),
     ("the key is\nthe key\n", "2\tis\tare\t0\n", "has 2 lines and .* has 1"),
     ("", "", "no sentences"),
 ])

@@ -168,7 +168,7 @@ def test_built_in_categories_that_cannot_be_asked_are_left_out_with_the_reason(t
     assert "no MLM head" in found.left_out["negation"]
     with pytest.raises(DataError, match="no MLM head"):
         measure_compositional_understanding(headless, tokenizer, CONTRASTS)
-    with pytest.raises(DataError, match="No built-in case can be asked"):
+    with pytest.raises(DataError, match="No built-in case can be tested"):
         measure_compositional_understanding(headless, WordPieceTokenizer([*SPECIAL_TOKENS, "unheard"]))
 
 

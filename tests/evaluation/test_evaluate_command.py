@@ -41,7 +41,7 @@ def test_text_alone_is_sampled_and_fits_the_model(place, tmp_path):
     assert 0 < some["masked"] < whole["masked"] / 3
     assert (_loss(1.5, 3), _loss(0.0, 0)) == ("1.500", "–")   # of no tokens there is no loss
     told = CliRunner().invoke(app, ["evaluate", "--help"]).output
-    assert "always computed" in " ".join(told.replace("│", "").split())
+    assert "nothing is cached" in " ".join(told.replace("│", "").split())
 
 
 def test_a_part_that_was_named_and_cannot_be_measured_is_a_failure(place, run, tmp_path):
@@ -82,7 +82,7 @@ def test_parts_can_be_chosen_and_the_page_named(place, run, tmp_path):
 def test_without_tasks_the_rest_is_said_to_need_them(place, run):
     result = run("--quick", "--data", place / "text.txt", "--max-samples", 20)
     assert result.exit_code == 0, result.output
-    assert "not measured: pos: it needs task data; name a folder of them by --tasks" in result.output
+    assert "not measured: pos: it needs task data; name a folder with --tasks" in result.output
 
 
 def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
@@ -96,9 +96,9 @@ def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "kind", "words"), [
-    (["--quick", "--tasks", "nowhere"], DataError, "no folder nowhere"),
+    (["--quick", "--tasks", "nowhere"], DataError, "no task folder nowhere"),
     (["--only", "pos,blump"], InputError, "no part 'blump'"),
-    (["--only", ","], InputError, "names no part"),
+    (["--only", ","], InputError, "--only is empty"),
     (["--quick", "--report", "no/where.html"], InputError, "no/where.html"),
     (["--quick", "--data", "-"], InputError, "standard input"),
 ])
@@ -118,7 +118,7 @@ def test_a_malformed_file_is_named_with_its_line(place, run, tmp_path):
     (broken / "dev.tsv").write_text("sentence\tlabel\na\t1\n")
     error = run("--quick", "--data", place / "text.txt", "--tasks", tmp_path / "tasks").exception
     assert isinstance(error, DataError)
-    assert "train.tsv, line 3: it has 1 columns, the first line 2" in str(error)
+    assert "train.tsv, line 3: it has 1 columns, but the first line has 2" in str(error)
 
 
 def test_the_help_has_examples(run):

@@ -9,7 +9,7 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
 from mini_bert.evaluation.formats.lama import Fact, read_facts
-from mini_bert.evaluation.statistics import share
+from mini_bert.evaluation.statistics import wilson_interval
 from mini_bert.evaluation.zero_shot.facts import probe_factual_knowledge
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -50,12 +50,12 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     found = probe_factual_knowledge(model, tokenizer, [tmp_path])
     first, second = found.relations
     assert (first.relation, first.facts, first.left_out, first.in_prompt) == ("P1", 4, 1, 0)
-    assert first.prompts.first == first.among_objects == share(1, 4)
-    assert first.prompts.first_ten == share(3, 4)                             # Seoul is the twelfth
+    assert first.prompts.first == first.among_objects == wilson_interval(1, 4)
+    assert first.prompts.first_ten == wilson_interval(3, 4)                             # Seoul is the twelfth
     assert first.prompts.reciprocal == pytest.approx((1 / 3 + 1 + 1 / 3 + 1 / 12) / 4)
     assert first.negations == first.prompts
-    assert first.same_answer == share(4, 4)
-    assert first.frequent.first == share(2, 4)                                # Oslo
+    assert first.same_answer == wilson_interval(4, 4)
+    assert first.frequent.first == wilson_interval(2, 4)                                # Oslo
     assert first.frequent.reciprocal == pytest.approx((1 + 1 / 2 + 1 + 1 / 3) / 4)
     assert (second.in_prompt, second.prompts.first.mean, second.among_objects.mean) == (1, 0, 1)
     assert (found.facts, found.left_out, found.left_out_relations, found.windowed) == (5, 2, ["P3"], 0)
@@ -90,7 +90,7 @@ def test_a_model_that_reads_the_negation_answers_otherwise(tokenizer, tmp_path):
             tops.append(int(logits.argmax()))
             ranks.append(1 + int((logits > logits[PLACES.index(place)]).sum()))
         same += tops[0] == tops[1]
-    assert found.relations[0].same_answer == share(same, len(PLACES))
+    assert found.relations[0].same_answer == wilson_interval(same, len(PLACES))
     assert found.relations[0].prompts.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[::2])))
     assert found.relations[0].negations.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[1::2])))
 
@@ -114,9 +114,9 @@ def test_several_prompts_are_several_facts(tmp_path):
 @pytest.mark.parametrize(("bad", "words"), [
     (record("Rome", masked_sentences="a [MASK]"), "'masked_sentences' is missing or is not a list"),
     (record("Rome", masked_sentences=[]), "'masked_sentences' is missing"),
-    (record("Rome", masked_sentences=["nothing"]), "has 0 times"),
-    (record("Rome", masked_negations=["[MASK] [MASK]"]), "'masked_negations' has 2 times"),
-    (record("Rome", masked_sentences=["[MASK]", "[MASK]"]), "2 prompts and 1 negations"),
+    (record("Rome", masked_sentences=["nothing"]), "MASK. 0 times"),
+    (record("Rome", masked_negations=["[MASK] [MASK]"]), "'masked_negations' contains .MASK. 2 times"),
+    (record("Rome", masked_sentences=["[MASK]", "[MASK]"]), "2 prompts but 1 negations"),
     (record(" "), "'obj_label' is empty"),
     ({"sub_label": "x"}, "'obj_label' is missing"),
 ])

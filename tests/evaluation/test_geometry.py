@@ -41,7 +41,7 @@ def test_diversity_is_within_sequences_and_leaves_out_padding(rng):
     assert compute_token_diversity(states, mask) == pytest.approx((0 + 1) / 2)     # the third has no pair
     pairs = [x @ y / np.linalg.norm(x) / np.linalg.norm(y) for i, x in enumerate(states[2]) for y in states[2][:i]]
     assert compute_token_diversity(states[2]) == pytest.approx(1 - np.mean(pairs))
-    with pytest.raises(InputError, match="no sequence has two"):
+    with pytest.raises(InputError, match="a sequence with at least two"):
         compute_token_diversity(states[2:], mask[2:])
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_attention_is_refused():
     for weights, mask, words in ((np.ones((1, 1, 3, 3)), None, "do not sum to 1"),
                                  (np.full((1, 1, 2, 2), 0.5), [[1, 0]], "do not sum to 1"),
                                  (np.ones((3, 3)), None, "shape"), (np.ones((1, 1, 2, 3)), None, "shape"),
-                                 (np.full((1, 1, 2, 2), 0.5), [[0, 0]], "no query"),
+                                 (np.full((1, 1, 2, 2), 0.5), [[0, 0]], "no queries"),
                                  (np.full((1, 1, 2, 2), 0.5), [[1, 1, 1]], "attention_mask has the shape")):
         with pytest.raises(InputError, match=words):
             compute_attention_entropy(weights, mask)

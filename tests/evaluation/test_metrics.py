@@ -49,7 +49,7 @@ def test_the_first_guess_is_that_of_argmax(rng):
     (np.zeros((2, 3)), [0, 1], None, 0, "top must be"),
     (np.zeros((2, 3)), [0, 1], None, True, "top must be"),
     (np.zeros((2, 3)), [0, 1, 2], None, 1, r"targets has the shape \(3,\)"),
-    (np.zeros((2, 3)), [0.0, 1.0], None, 1, "whole numbers"),
+    (np.zeros((2, 3)), [0.0, 1.0], None, 1, "must be integers"),
     (np.zeros((2, 3)), [0, 1], [1], 1, "mask has the shape"),
     (np.zeros((2, 3), int), [0, 1], None, 1, "floating-point"),
     (np.full((2, 3), np.nan), [0, 1], None, 1, "NaN"),
@@ -122,7 +122,7 @@ def test_confidence_is_the_probability_of_the_likeliest_token():
 
 
 @pytest.mark.parametrize(("confidence", "right", "bins", "words"), [
-    ([], [], 10, "as long as"), ([0.5], [1, 0], 10, "as long as"), ([1.5], [1], 10, "confidence must lie"),
+    ([], [], 10, "the same length"), ([0.5], [1, 0], 10, "the same length"), ([1.5], [1], 10, "confidence must lie"),
     ([float("nan")], [1], 10, "confidence must lie"), ([0.5], [2], 10, "right must lie"), ([0.5], [1], 0, "bins")])
 def test_what_cannot_be_calibrated_is_refused(confidence, right, bins, words):
     with pytest.raises(InputError, match=words):

@@ -132,7 +132,7 @@ def test_the_hidden_layer_is_asked_for(model):
 def test_labels_that_training_has_not_count_as_wrong_and_are_named(model):
     strange = [Sentence(("w0", "w1"), ("A", "Z"))]
     report = probe_labels(model, TOKENIZER, "pos", sentences(40, 0), strange, options=QUICK)
-    assert any("test: 1 words have labels that training has not" in note and note.endswith(": Z")
+    assert any("test: 1 words have labels that are not in training" in note and note.endswith(": Z")
                for note in report.notes)
     assert max(row.accuracy.mean for row in report.rows) <= 0.5
     assert report.baselines["word-type memory"]["accuracy"] == 0.5

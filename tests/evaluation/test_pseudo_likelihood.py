@@ -108,7 +108,7 @@ def test_progress_ends_with_everything_and_training_mode_is_kept(model, tokenize
 
 
 def test_what_cannot_be_scored_is_refused(model, tokenizer):
-    with pytest.raises(InputError, match="put a single one into a list"):
+    with pytest.raises(InputError, match="put a single text into a list"):
         pseudo_log_likelihoods(model, tokenizer, "the cat")
     with pytest.raises(ConfigError, match=r"'words'.*token, word"):
         pseudo_log_likelihoods(model, tokenizer, TEXTS, variants=("words",))

@@ -152,7 +152,7 @@ def test_what_is_left_out_is_counted_and_seeds_decide(contextual, tokenizer):
 
 
 def test_what_cannot_be_measured_is_refused(contextual, tokenizer):
-    for texts, options, words in (("a text", {}, "put a single one"), (["the cat"] * 3, {}, "at least two different"),
+    for texts, options, words in (("a text", {}, "put a single text"), (["the cat"] * 3, {}, "at least two different"),
                                   (TEXTS, {"perturbations": ["typos"]}, "choose some of typo, dropped word"),
                                   (TEXTS, {"seeds": ()}, "at least one seed")):
         with pytest.raises(InputError, match=words):

@@ -151,9 +151,9 @@ def test_the_probe_finds_a_tree_that_is_there_and_none_in_noise(rng):
 def test_what_cannot_be_is_refused(rng):
     trees = by_sentence_length([random_sentence(rng, 6)])
     x = np.ones((6, 4), np.float32)
-    with pytest.raises(InputError, match="rank must be 1 to 4"):
+    with pytest.raises(InputError, match="rank must be between 1 and 4"):
         train_structural("distance", x, trees, x, trees, rank=5)
-    with pytest.raises(InputError, match="distance or depth"):
+    with pytest.raises(InputError, match="distance and depth"):
         train_structural("height", x, trees, x, trees, rank=2)
     with pytest.raises(InputError, match="heads and UPOS"):
         by_sentence_length([Sentence(("a",))])

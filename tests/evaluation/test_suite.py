@@ -11,11 +11,11 @@ import mini_bert.evaluation.suite.suite as suite
 from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.errors import CorpusError, DataError, InputError, NumericalError
 from mini_bert.evaluation.ngrams import NgramCounts
-from mini_bert.evaluation.statistics import Interval, of_groups
-from mini_bert.evaluation.suite.context import FULL, QUICK, Context, Sizes
+from mini_bert.evaluation.statistics import Interval, clustered_mean
+from mini_bert.evaluation.suite.context import FULL, QUICK, EvaluationContext, SampleSizes
 from mini_bert.evaluation.suite.parts import predictions
-from mini_bert.evaluation.suite.rows import NUMBER, Row, shown
-from mini_bert.evaluation.suite.suite import PARTS, Listener, comprehensive_evaluation
+from mini_bert.evaluation.suite.rows import NUMBER, SummaryRow, shown
+from mini_bert.evaluation.suite.suite import PARTS, EvaluationListener, comprehensive_evaluation
 from mini_bert.evaluation.tasks.folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
@@ -135,7 +135,7 @@ def test_data_that_do_not_suit_a_part_are_its_reason_and_not_the_end(place, mode
     (tmp_path / "lama/P1.jsonl").write_text(json.dumps(fact) + "\n")
     found = evaluate(place, model, tasks=tmp_path, only=["masked", "facts"])
     assert [part["name"] for part in found.parts] == ["masked"]
-    assert "one piece of the vocabulary" in found.not_measured[0]["reason"]
+    assert "single piece of the vocabulary" in found.not_measured[0]["reason"]
 
 
 def test_numbers_that_overflow_are_the_parts_reason_and_not_the_end(place, model, monkeypatch):
@@ -157,7 +157,7 @@ def test_mentions_are_not_called_names(found):
 def test_the_page_shows_what_answers_could_be_copied_and_chosen_from(found):
     html = evaluation_page("x", {}, found)
     assert "in prompt" in html
-    assert "words to choose from" in html
+    assert "candidates" in html
 
 
 def test_a_learning_curve_has_no_line_of_another_amount_of_data():
@@ -175,7 +175,7 @@ def test_a_malformed_file_stops_before_anything_is_computed(place, model, tmp_pa
     (tmp_path / "blimp/a.jsonl").write_text('{"sentence_good": "a"}\n')
     heard = []
 
-    class Heard(Listener):
+    class Heard(EvaluationListener):
         def begins(self, title, number, total):
             heard.append(title)
 
@@ -187,9 +187,9 @@ def test_a_malformed_file_stops_before_anything_is_computed(place, model, tmp_pa
 
 
 def test_bad_input_is_one_sentence(place, model, tmp_path):
-    with pytest.raises(DataError, match="There is no folder"):
+    with pytest.raises(DataError, match="There is no task folder"):
         evaluate(place, model, tasks=tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"no part .posse. of the evaluation; choose some of masked, "):
+    with pytest.raises(InputError, match=r"no part .posse.; choose some of masked, "):
         evaluate(place, model, only=["pos", "posse"])
     other = WordPieceTokenizer([*model[1].vocabulary, "more", "words"])
     with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model knows 27"):
@@ -216,8 +216,8 @@ def test_the_page_has_the_numbers_and_loads_nothing(found):
 
 
 def test_what_was_not_measured_is_on_the_page():
-    nothing = suite.Evaluation([], [{"name": "pos", "title": "Parts of speech", "level": "probes",
-                                     "reason": "no <treebank>"}], 0.0, 0.0)
+    nothing = suite.EvaluationReport([], [{"name": "pos", "title": "Parts of speech", "level": "probes",
+                                           "reason": "no <treebank>"}], 0.0, 0.0)
     assert "no &lt;treebank&gt;" in evaluation_page("x", {}, nothing)
 
 
@@ -226,8 +226,8 @@ def test_what_was_not_measured_is_on_the_page():
 
 def test_a_figure_without_a_baseline_is_refused():
     with pytest.raises(InputError, match="'accuracy' has no baseline"):
-        Row("accuracy", 0.9)
-    assert Row("loss", 2.0, {}, 9.0, NUMBER).to_dict()["random_init"] == 9.0
+        SummaryRow("accuracy", 0.9)
+    assert SummaryRow("loss", 2.0, {}, 9.0, NUMBER).to_dict()["random_init"] == 9.0
 
 
 def test_figures_are_shown_with_their_intervals():
@@ -241,29 +241,29 @@ def test_a_cap_lowers_samples_and_leaves_runs_alone():
     assert (capped.sentences, capped.pairs, capped.sample_sequences) == (10, 10, 10)
     assert (capped.probe_seeds, capped.runs, capped.epochs) == (FULL.probe_seeds, FULL.runs, FULL.epochs)
     assert FULL.capped(None) is FULL
-    assert Sizes(pairs=5).capped(10).pairs == 5
+    assert SampleSizes(pairs=5).capped(10).pairs == 5
     with pytest.raises(InputError, match="at least 2, not 1"):
         FULL.capped(1)
 
 
 @pytest.mark.parametrize(("most", "sequences"), [(2, 2), (40, 32)])
 def test_no_more_sequences_are_measured_than_was_asked_for(place, model, most, sequences):
-    with Context(*model, [str(place / "text.txt")], TaskFolder(), FULL.capped(most), length=8) as context:
+    with EvaluationContext(*model, [str(place / "text.txt")], TaskFolder(), FULL.capped(most), length=8) as context:
         assert sum(len(batch.input_ids) for batch in predictions.sample(context)) <= sequences
 
 
 def test_values_of_one_group_count_as_one_where_they_are_all_alike():
-    apart = of_groups([0, 1, 0, 1], [0, 1, 2, 3])
-    together = of_groups([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3])
+    apart = clustered_mean([0, 1, 0, 1], [0, 1, 2, 3])
+    together = clustered_mean([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3])
     assert apart.mean == together.mean == 0.5
     assert together.high == pytest.approx(apart.high)         # the second of each pair says nothing new
     assert apart.high - apart.mean == pytest.approx(1.96 * np.std([0, 1, 0, 1], ddof=1) / 2)
-    assert of_groups([1, 2], [0, 0]).values == 1
+    assert clustered_mean([1, 2], [0, 0]).values == 1
 
 
 def test_what_is_left_out_of_the_counts_is_the_piece_itself():
     ids = np.array([0, 1, 0, 1, 0, 2])
     all_of_it, without = NgramCounts([ids], 3), NgramCounts([ids], 3, leave_out=True)
-    assert all_of_it.single(np.array([0, 2])).tolist() == [4 / 9, 2 / 9]
-    assert without.single(np.array([0, 2])).tolist() == [3 / 8, 1 / 8]
-    assert without.after(np.array([0]), np.array([1]))[0] == pytest.approx(0.7 * 1 / 2 + 0.3 * 2 / 8)
+    assert all_of_it.unigram(np.array([0, 2])).tolist() == [4 / 9, 2 / 9]
+    assert without.unigram(np.array([0, 2])).tolist() == [3 / 8, 1 / 8]
+    assert without.bigram(np.array([0]), np.array([1]))[0] == pytest.approx(0.7 * 1 / 2 + 0.3 * 2 / 8)

@@ -4,7 +4,7 @@ import pytest
 
 from mini_bert.errors import DataError
 from mini_bert.evaluation.samples import sampled
-from mini_bert.evaluation.tasks.folder import LOOKED_FOR, TaskFolder, find_tasks, question_files
+from mini_bert.evaluation.tasks.folder import EXPECTED_FILES, TaskFolder, find_tasks, question_files
 
 
 def touch(root, *names, text="x\n"):
@@ -15,10 +15,10 @@ def touch(root, *names, text="x\n"):
 
 def test_an_empty_folder_has_nothing_and_says_what_was_looked_for(tmp_path):
     found = find_tasks(tmp_path)
-    for what, looked_for in LOOKED_FOR.items():
+    for what, looked_for in EXPECTED_FILES.items():
         assert looked_for in found.missing(what)
         assert "--tasks" in TaskFolder().missing(what)
-    with pytest.raises(DataError, match="There is no folder"):
+    with pytest.raises(DataError, match="There is no task folder"):
         find_tasks(tmp_path / "none")
 
 

@@ -6,7 +6,7 @@ import pytest
 from suite_folder import make_model, make_tasks
 
 from mini_bert import MiniBERT, WordPieceTokenizer
-from mini_bert.evaluation.suite.context import QUICK, Context
+from mini_bert.evaluation.suite.context import QUICK, EvaluationContext
 from mini_bert.evaluation.suite.parts import tuning
 from mini_bert.evaluation.tasks.folder import find_tasks
 
@@ -17,8 +17,8 @@ def context(tmp_path):
     make_tasks(tmp_path / "tasks")
 
     def make():
-        return Context(MiniBERT.load(folder), WordPieceTokenizer.load(folder), [], find_tasks(tmp_path / "tasks"),
-                       QUICK.capped(40), length=16, threads=1)
+        return EvaluationContext(MiniBERT.load(folder), WordPieceTokenizer.load(folder), [],
+                                 find_tasks(tmp_path / "tasks"), QUICK.capped(40), length=16, threads=1)
 
     return make
 

@@ -6,7 +6,7 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.formats.conllu import Sentence
-from mini_bert.evaluation.probes.quantised_vectors import held_bytes
+from mini_bert.evaluation.probes.quantised_vectors import quantised_bytes
 from mini_bert.evaluation.probes.sets import probe_sets
 from mini_bert.evaluation.probes.word_vectors import align_words, layer_names, word_vectors
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -116,7 +116,7 @@ def test_sets_are_disjoint_and_what_is_left_out_is_said(model):
     assert "train: 5 of 20 sentences were drawn" in few.notes
     with pytest.raises(DataError, match="test set has no sentence"):
         probe_sets(model, TOKENIZER, train, [])
-    with pytest.raises(DataError, match="training set has one sentence"):
+    with pytest.raises(DataError, match="training set has only one sentence"):
         probe_sets(model, TOKENIZER, train[:1], train)
 
 
@@ -135,13 +135,13 @@ def test_held_vectors_are_those_of_the_model_in_fewer_bytes(model, pooling):
         np.testing.assert_allclose(found.standardised(shift, deviation)[:], (vectors - shift) / deviation, atol=1e-3)
         assert (found[:] == held[name]["train"][:]).all()             # the rows themselves stay as they are
     rows = {"mean": 5, "ends": 5 + 3}[pooling]                        # three words of several pieces have two ends
-    assert held_bytes(sets.alignments["train"], pooling, 8) == rows * 8 * 2
+    assert quantised_bytes(sets.alignments["train"], pooling, 8) == rows * 8 * 2
 
 
 def test_no_sentence_is_left_out_for_the_size_of_the_model(model):
     train = [Sentence((word, "ac")) for word in ["a", "b", "x", "acd"] * 5]
     whole = probe_sets(model, TOKENIZER, train, train[:4], train[:4])
-    one_layer = sum(held_bytes(alignment, "ends", 8) for alignment in whole.alignments.values())
+    one_layer = sum(quantised_bytes(alignment, "ends", 8) for alignment in whole.alignments.values())
     models = 2 * model.params.flat.nbytes
     for layers, groups in ((1, 4), (2, 2), (3, 2), (4, 1)):
         sets = probe_sets(model, TOKENIZER, train, train[:4], train[:4], max_bytes=models + layers * one_layer)
@@ -149,11 +149,11 @@ def test_no_sentence_is_left_out_for_the_size_of_the_model(model):
         assert len(sets.layer_groups(model)) == groups
         assert [name for group in sets.layer_groups(model) for name in group] == layer_names(model)
         assert sets.layer_groups(model, ["hidden_1"]) == [["hidden_1"]]       # the layers asked for are what counts
-    mean = sum(held_bytes(alignment, "mean", 8) for alignment in whole.alignments.values())
+    mean = sum(quantised_bytes(alignment, "mean", 8) for alignment in whole.alignments.values())
     assert mean < one_layer                                                   # both ends are more than a mean
     tight = probe_sets(model, TOKENIZER, train, train[:4], train[:4], max_bytes=models + mean)
     assert len(tight.layer_groups(model, pooling="mean")) == 4
-    with pytest.raises(DataError, match=r"at one layer take .* GB, and beside the model .* fewer sentences"):
+    with pytest.raises(DataError, match=r"at one layer take .* GB, but next to the model .* fewer sentences"):
         tight.layer_groups(model, pooling="ends")
     with pytest.raises(InputError, match="pooling must be one of"):
         tight.layer_groups(model, pooling="median")

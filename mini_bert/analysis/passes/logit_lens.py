@@ -16,8 +16,8 @@ from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import InputError
 from ...evaluation.metrics import target_ranks
+from ...evaluation.probabilities import Floats, entropy, log_probabilities
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..probabilities import Floats, entropy, log_probabilities
 from .sequences import at_rest, read_sentence
 from .structure import has_head
 

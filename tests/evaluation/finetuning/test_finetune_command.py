@@ -34,14 +34,14 @@ def test_a_test_set_is_measured_on(data):
     assert list(found["dev_figures"]) == list(found["figures"])
     assert found["cost"]["seconds"] > 0
     assert found["cost"]["peak_mb"] > 10
-    again = run(*command(data, test=data / "train.tsv"))              # remembered, with what it cost at first
+    again = run(*command(data, test=data / "train.tsv"))              # cached, with its original cost
     assert again["cost"] == found["cost"]
     shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output
     assert "train: 20, dev: 20, test: 20" in shown
     assert f"with {found['cost']['peak_mb']:,.0f} MB of memory at the most" in shown
     assert "Measured on the test set" in shown
     assert "of test, also in train: 20" in shown
-    assert "served to stop and to measure by" in CliRunner().invoke(app, command(data)).output
+    assert "which also stopped training" in CliRunner().invoke(app, command(data)).output
     assert run(*command(data, test=data / "dev.tsv"))["notes"]["of test, also in train"] < 20
 
 
@@ -58,7 +58,7 @@ def test_the_saved_model_is_always_that_of_the_figures(data, tmp_path):
     weights = load_task(out).model.params.flat.copy()
     run(*command(data, seed=1), "--out", out)
     assert (load_task(out).model.params.flat != weights).any()
-    again = run(*command(data, seed=0), "--out", out)                 # remembered, but the directory has another model
+    again = run(*command(data, seed=0), "--out", out)                 # cached, but the directory has another model
     assert again["figures"] == first["figures"]
     assert (load_task(out).model.params.flat == weights).all()
 
@@ -71,7 +71,7 @@ def test_pairs_are_told_by_the_data_and_not_by_the_name_of_the_task(data, tmp_pa
     assert "takes two texts separated by a tab" in refused("predict", "--model", tmp_path / "pairs", "good film")
     assert "has single texts; the task pair needs two columns" in refused(*command(data, task="pair"))
     mixed = refused(*command(data, task="classification"), "--test", data / "dev.pairs.tsv")
-    assert "dev.pairs.tsv has pairs of texts, and the training began with single texts" in mixed
+    assert "dev.pairs.tsv has pairs of texts, but the training data begins with single texts" in mixed
 
 
 def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
@@ -82,9 +82,9 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
     assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))
-    assert "is not empty and holds no model of a task" in refused(*command(data, out=data))
+    assert "is not empty and does not contain a task model" in refused(*command(data, out=data))
     assert "Cannot write to /" in refused(*command(data, out="/proc/model"))
-    assert "epochs is not set by --set: it has an option of its own, --epochs" in refused(
+    assert "epochs cannot be set with --set; use the option --epochs" in refused(
         *command(data), "--set", "epochs=3")
     assert "There is no file or folder" in refused(*command(data, forgetting=tmp_path / "nowhere.txt"))
     assert "--forgetting cannot be standard input" in refused(*command(data, forgetting="-"))
@@ -159,7 +159,7 @@ def test_lines_that_are_too_long_are_said_to_be(saved):
     folder = saved("sequence", ["a", "b"])
     assert [answer["cut"] for answer in run("predict", "--model", folder, long, "good")["answers"]] == [True, False]
     shown = CliRunner().invoke(app, ["predict", "--model", str(folder), long, "good"]).output
-    assert "1 of 2 lines were cut: what stands behind their first 16 tokens was not read." in shown
+    assert "1 of 2 lines were cut: only their first 16 tokens were read." in shown
     assert "were cut" not in CliRunner().invoke(app, ["predict", "--model", str(folder), "good"]).output
     (words,) = run("predict", "--model", saved("tokens", ["O", "I-X"]), "film" + "s" * 20 + " good")["answers"]
     assert (words["in_parts"], words["words_cut"]) == (True, 1)

@@ -31,8 +31,8 @@ def test_training_stops_by_one_set_and_is_measured_on_the_other(tokenizer):
                         random_init=False)
     assert (alone.measured_on, alone.dev_figures, alone.measured) == ("dev", {}, 2)
     assert alone.figures["accuracy"] == [1.0]
-    assert "to stop and to measure by" in tuning._notes(alone)[-1]
-    assert not any("to stop and to measure by" in note for note in tuning._notes(result))
+    assert "which also stops training" in tuning._notes(alone)[-1]
+    assert not any("which also stops training" in note for note in tuning._notes(result))
 
 
 def test_the_saved_seed_is_the_best_of_the_set_to_stop_by(tokenizer, monkeypatch):

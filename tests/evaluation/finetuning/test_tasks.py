@@ -86,10 +86,10 @@ def test_an_answer_is_a_stretch_of_the_context(data, tokenizer):
 
 def test_labels_that_training_has_not_seen(data, tokenizer, tmp_path):
     (tmp_path / "dev.tsv").write_text("sentence\tlabel\na film\tneutral\n")
-    with pytest.raises(DataError, match="'neutral', which training has not seen; it knows neg, pos"):
+    with pytest.raises(DataError, match="'neutral', which does not occur in training; that has neg, pos"):
         Classification(data / "train.tsv", tmp_path / "dev.tsv", tokenizer, CONFIG)
     (tmp_path / "one.tsv").write_text("sentence\tlabel\na film\tx\n")
-    with pytest.raises(DataError, match="one label alone"):
+    with pytest.raises(DataError, match="has only the label"):
         Classification(tmp_path / "one.tsv", tmp_path / "one.tsv", tokenizer, CONFIG)
     (tmp_path / "dev.conll").write_text("anna B-DOG\n")
     task = Entities(data / "train.conll", tmp_path / "dev.conll", tokenizer, CONFIG)
@@ -98,9 +98,9 @@ def test_labels_that_training_has_not_seen(data, tokenizer, tmp_path):
 
 def test_entities_need_two_labels_and_every_sentence_to_have_them(tokenizer):
     some = [Sentence(("anna", "."), entities=("B-PER", "O"))]
-    with pytest.raises(DataError, match="The data has one label alone, 'O'"):
+    with pytest.raises(DataError, match="The data has only the label 'O'"):
         Entities([Sentence(("a", "film"), entities=("O", "O"))], some, tokenizer, CONFIG)
-    with pytest.raises(DataError, match="The data, sentence 2: it says nothing of entities, and others do; 1 of 2"):
+    with pytest.raises(DataError, match="The data, sentence 2: it has no entity annotation, unlike others; 1 of 2"):
         Entities(some, [*some, Sentence(("a",))], tokenizer, CONFIG)
     with pytest.raises(DataError, match="has no named entities"):
         Entities(some, [Sentence(("a",))], tokenizer, CONFIG)
@@ -125,10 +125,10 @@ def saved(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"labels": ["bad"]}, "it has 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
-    ({"labels": []}, "it has 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of names"),
-    ({"outputs": "x"}, "outputs must be a whole number"), ({"outputs": None}, "outputs must be a whole number"),
-    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be names"), ({"task": None}, "must be names"),
+    ({"labels": ["bad"]}, "there are 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
+    ({"labels": []}, "there are 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of text"),
+    ({"outputs": "x"}, "outputs must be a positive integer"), ({"outputs": None}, "outputs must be a positive integer"),
+    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be text"), ({"task": None}, "must be text"),
     ({"outputs": 3, "labels": ["a", "b", "c"]}, "does not fit")])
 def test_a_description_that_cannot_be_is_refused(saved, change, words):
     file = saved / "task.json"

@@ -19,8 +19,8 @@ def test_sentences_of_columns(tmp_path):
 
 @pytest.mark.parametrize(("text", "sentence"), [
     ("a O\nb\n", "line 2: 'b' has one column"),
-    ("a O\nb X O\n", "line 2: there are 3 columns, and 2"),
-    ("a O\nb PER\n", "line 2: the label 'PER' is none of"),
+    ("a O\nb X O\n", "line 2: there are 3 columns, but 2"),
+    ("a O\nb PER\n", "line 2: the label 'PER' is not"),
     ("a B-\n", "line 1: the label 'B-'"),
     ("\tO\n", "line 1: the word is empty"),
     ("\n-DOCSTART- O\n", "has no sentence"),

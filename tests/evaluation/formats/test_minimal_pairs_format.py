@@ -48,7 +48,7 @@ def test_folders_are_their_files_in_order_and_each_file_is_read_once(tmp_path):
     for name, words in ((tmp_path / "empty", "has no .jsonl files"), (tmp_path / "absent", "no file or folder")):
         with pytest.raises(DataError, match=words):
             data_files([name])
-    with pytest.raises(DataError, match="No data was named"):
+    with pytest.raises(DataError, match="No data was given"):
         data_files([])
 
 

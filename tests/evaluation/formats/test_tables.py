@@ -34,7 +34,7 @@ def test_the_columns_of_mrpc(tmp_path):
 def test_numbers_on_a_scale_are_no_classes_and_whole_ones_are(tmp_path):
     file = tmp_path / "sts.tsv"
     file.write_text("sentence1\tsentence2\tscore\na\tb\t5.000\na\tc\t3.800\n")
-    with pytest.raises(DataError, match=r"sts\.tsv has the label 3\.800, a number on a scale; fine-tuning takes"):
+    with pytest.raises(DataError, match=r"sts\.tsv has the label 3\.800, a number on a scale; fine-tuning needs"):
         read_table(file)
     file.write_text("sentence1\tsentence2\tscore\na\tb\t5\na\tc\t3\n")
     assert [record.label for record in read_table(file)] == ["5", "3"]

@@ -194,7 +194,7 @@ def test_bad_input_is_one_sentence(place, model, tmp_path):
     other = WordPieceTokenizer([*model[1].vocabulary, "more", "words"])
     with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model knows 27"):
         evaluate(place, (model[0], other))
-    with pytest.raises(InputError, match="at most 24 tokens"):
+    with pytest.raises(InputError, match="3 to 24 tokens"):
         evaluate(place, model, length=64)
     with pytest.raises(CorpusError, match="nodir"):           # though no count of it is needed
         evaluate(place, model, only=["geometry"], train=tmp_path / "nodir")

@@ -44,7 +44,7 @@ def test_a_loaded_model_remembers_its_directory(model, tmp_path):
 
 
 def test_a_model_that_was_not_loaded_needs_a_tokenizer():
-    with pytest.raises(InputError, match="not loaded by mini_bert.load, so its tokenizer is not known; pass one"):
+    with pytest.raises(InputError, match=r"not loaded by mini_bert\.load, so its tokenizer is not known; pass one"):
         probe_factual_knowledge(MiniBERT(mini_bert.load_preset("debug")))
 
 

@@ -1,4 +1,4 @@
-"""Facts asked of a model whose ranking of words is known."""
+"""Facts with a model whose ranking of words is known."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 @pytest.fixture
 def model() -> MiniBERT:
-    """Ranks the places in their order, above all other words but below [MASK], whatever the prompt."""
+    """For every prompt, ranks the places in their order, above all other words but below [MASK]."""
     made = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=24,
                                 max_seq_length=16), seed=None)
     made.params["mlm_head_b"][5 : 5 + len(PLACES)] = np.arange(len(PLACES), 0, -1)
@@ -64,18 +64,18 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     assert json.loads(json.dumps(found.to_dict()))["relations"][0]["prompts"]["p_at_1"]["mean"] == 0.25
 
 
-def test_a_model_that_scores_all_words_alike_knows_nothing(tokenizer, tmp_path):
+def test_equal_scores_for_all_words_give_chance_precision(tokenizer, tmp_path):
     model = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=24,
                                  max_seq_length=16), seed=None)
     write(tmp_path / "P1.jsonl", record("Oslo"), record("Paris"))
     found = probe_factual_knowledge(model, tokenizer, [tmp_path]).relations[0]
-    assert found.prompts.first.mean == pytest.approx(1 / 19)              # by chance, of nineteen words
+    assert found.prompts.first.mean == pytest.approx(1 / 19)              # chance among nineteen words
     assert found.prompts.first_ten.mean == pytest.approx(10 / 19)
-    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of places 1 to 19
+    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of ranks 1 to 19
     assert found.among_objects.mean == pytest.approx(1 / 2)
 
 
-def test_a_model_that_reads_the_negation_answers_otherwise(tokenizer, tmp_path):
+def test_a_model_that_reads_the_negation_answers_differently(tokenizer, tmp_path):
     model = MiniBERT(ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=24,
                                  max_seq_length=16))
     model.params.flat += 0.5 * np.random.default_rng(0).standard_normal(model.params.flat.size).astype(np.float32)
@@ -120,19 +120,19 @@ def test_several_prompts_are_several_facts(tmp_path):
     (record(" "), "'obj_label' is empty"),
     ({"sub_label": "x"}, "'obj_label' is missing"),
 ])
-def test_a_bad_line_is_named(tmp_path, bad, words):
+def test_a_malformed_line_is_refused_with_its_number(tmp_path, bad, words):
     with pytest.raises(DataError, match=f"P1.jsonl, line 2: .*{words}"):
         read_facts(write(tmp_path / "P1.jsonl", record("Rome"), bad))
 
 
-def test_nothing_to_ask_is_refused(model, tokenizer, tmp_path):
+def test_facts_without_a_single_piece_object_are_refused(model, tokenizer, tmp_path):
     with pytest.raises(DataError, match="has no facts"):
         read_facts(write(tmp_path / "P1.jsonl"))
     with pytest.raises(DataError, match="No object of these facts"):
         probe_factual_knowledge(model, tokenizer, [write(tmp_path / "P1.jsonl", record("Atlantis"))])
 
 
-def test_samples_are_of_each_relation(model, tokenizer, tmp_path):
+def test_samples_are_drawn_from_each_relation(model, tokenizer, tmp_path):
     for name in ("P1", "P2"):
         write(tmp_path / f"{name}.jsonl", *(record(place) for place in PLACES))
     found = probe_factual_knowledge(model, tokenizer, [tmp_path], max_samples=5, seed=1)
@@ -141,6 +141,6 @@ def test_samples_are_of_each_relation(model, tokenizer, tmp_path):
 
 
 @pytest.mark.skipif(not LAMA.is_dir(), reason=f"there is no {LAMA}")
-def test_lamas_facts_are_read():
+def test_the_published_lama_files_are_read():
     facts = read_facts(sorted(LAMA.glob("*.jsonl"))[0])
     assert all(fact.negation is not None for fact in facts)

@@ -1,4 +1,4 @@
-"""Minimal pairs with models and counts that are known, so that every accuracy is."""
+"""Minimal pairs with known models and counts."""
 
 from itertools import pairwise
 from math import log
@@ -25,7 +25,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 @pytest.fixture(scope="module")
 def model() -> MiniBERT:
-    """Knows that a is likelier than b, b than c, and c than d, whatever stands beside them."""
+    """Always finds a more likely than b, b than c, and c than d."""
     made = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=9,
                                 max_seq_length=8), seed=None)
     made.params["mlm_head_b"][5:] = [3, 2, 1, 0]
@@ -56,7 +56,7 @@ def test_ties_count_one_half_up_to_rounding():
     assert pair_wins(good, bad).tolist() == [1, 0, 0.5, 0.5]
 
 
-def test_the_average_is_surer_than_its_parts():
+def test_the_interval_of_the_average_is_narrower_than_those_of_its_parts():
     parts = [wilson_interval(50, 100), wilson_interval(70, 100), wilson_interval(90, 100), wilson_interval(80, 100)]
     found = average_interval(parts)
     assert found.mean == pytest.approx(0.725)
@@ -66,7 +66,7 @@ def test_the_average_is_surer_than_its_parts():
     assert average_interval([wilson_interval(10, 10)] * 3).high == pytest.approx(1)
 
 
-def test_a_sentence_without_pieces_beats_none(model, tokenizer):
+def test_a_pair_with_an_empty_sentence_is_left_out(model, tokenizer):
     found = minimal_pairs(model, tokenizer, [pair("\u200b", "a", "p"), pair("a", "\u200b", "p"), pair("b", "a", "p")])
     assert (found.pairs, found.left_out, found.average["token"].mean) == (1, 2, 0)
     assert found.to_dict()["left_out"] == 2
@@ -74,7 +74,7 @@ def test_a_sentence_without_pieces_beats_none(model, tokenizer):
         minimal_pairs(model, tokenizer, [pair("\u200b", "a")])
 
 
-def test_scorers_by_counts_are_those_of_the_text(tokenizer, tmp_path):
+def test_ngram_scores_match_the_counts_of_the_text(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b a b c\n\na b\n")              # a b a b c a b
     counts = NgramCounts.of([tmp_path / "text.txt"], tokenizer)
     assert counts.counts[5:].tolist() == [3, 3, 1, 0]
@@ -89,16 +89,16 @@ def test_scorers_by_counts_are_those_of_the_text(tokenizer, tmp_path):
         log(single["d"] * after["da"])])
 
 
-def test_baselines_on_pairs_that_differ_in_order_alone(model, tokenizer, tmp_path):
+def test_baselines_on_pairs_that_differ_only_in_order(model, tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b c d " * 5)
     counts = NgramCounts.of([tmp_path / "text.txt"], tokenizer)
     found = minimal_pairs(model, tokenizer, [pair("a b c", "c b a"), pair("b c d", "c b d"), pair("b a", "a b")],
                           counts=counts)
-    assert found.average["unigram"].mean == found.average["token"].mean == 0.5        # they see no order
+    assert found.average["unigram"].mean == found.average["token"].mean == 0.5        # they ignore order
     assert found.average["bigram"].mean == pytest.approx(2 / 3)
 
 
-def test_a_corpus_counts_as_its_text_does(tokenizer, tmp_path):
+def test_a_prepared_corpus_gives_the_same_counts_as_its_text(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b a b c.\n\na b d d\n")
     prepare([str(tmp_path / "text.txt")], tokenizer, tmp_path / "corpus", heldout=0, workers=1)
     texts = ["a b", "b a d d", "c"]
@@ -123,7 +123,7 @@ def test_counts_do_not_depend_on_blocks():
         NgramCounts([], 9)
 
 
-def test_bytes_that_are_not_text_are_counted(tokenizer, tmp_path):
+def test_invalid_bytes_are_counted(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_bytes(b"a \xff b\n")
     assert NgramCounts.of([tmp_path / "text.txt"], tokenizer).invalid_bytes == 1
 

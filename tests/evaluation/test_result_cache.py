@@ -1,4 +1,4 @@
-"""Results are computed once for the same content."""
+"""The cache of results."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "cache"))
 
 
-def test_a_result_is_remembered_until_something_changes(tmp_path):
+def test_a_result_is_cached_until_something_changes(tmp_path):
     calls = []
     data = tmp_path / "data.txt"
     data.write_text("one")
@@ -28,7 +28,7 @@ def test_a_result_is_remembered_until_something_changes(tmp_path):
 
 
 @pytest.mark.parametrize("file", ["model-00002-of-00002.safetensors", "0_Transformer/model.safetensors", "vocab.txt"])
-def test_any_file_of_a_model_makes_it_another(tmp_path, file):
+def test_a_change_in_any_file_of_a_model_changes_the_key(tmp_path, file):
     model = tmp_path / "model"
     (model / "0_Transformer").mkdir(parents=True)
     (model / "config.json").write_text("{}")
@@ -39,7 +39,7 @@ def test_any_file_of_a_model_makes_it_another(tmp_path, file):
     assert cached_result("test", {}, [model], lambda: {"n": 3}) == {"n": 3}
 
 
-def test_a_damaged_or_missing_cache_does_no_harm(tmp_path, monkeypatch):
+def test_a_damaged_or_missing_cache_is_ignored(tmp_path, monkeypatch):
     assert cached_result("test", {}, [], lambda: {"n": 1}) == {"n": 1}
     for file in (tmp_path / "cache").iterdir():
         file.write_text("{")

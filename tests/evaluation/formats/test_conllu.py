@@ -1,4 +1,4 @@
-"""CoNLL-U: what a file says, and what is refused."""
+"""The reader of CoNLL-U."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def read(tmp_path):
     return made
 
 
-def test_words_are_the_syntactic_ones(read):
+def test_words_are_syntactic_words(read):
     found = read("# text = don't go", row("1-2", "don't", "_"), row(1, "do", "AUX", 3, "aux"),
                  row(2, "n't", "PART", 3, "advmod"), row("2.1", "ghost", "VERB"), row(3, "go", "VERB", 0, "root"), "",
                  "", row(1, "_", "PUNCT", 0, "root"))
@@ -31,7 +31,7 @@ def test_words_are_the_syntactic_ones(read):
                      Sentence(("_",), ("PUNCT",), (0,), ("root",))]
 
 
-def test_what_a_file_does_not_say_is_none(read):
+def test_empty_columns_are_none(read):
     assert read(row(1, "a", "_"), row(2, "b", "_")) == [Sentence(("a", "b"))]
 
 
@@ -87,7 +87,7 @@ def test_the_header_gives_the_order_of_an_entitys_fields(read):
     ([HEADER, row(1, "a", misc="Entity=(1)")], "line 2: the entity '1' has no"),
     (["# nothing"], "has no sentence"),
 ])
-def test_a_wrong_line_is_named(read, lines, sentence):
+def test_a_malformed_line_is_refused_with_its_number(read, lines, sentence):
     with pytest.raises(DataError, match=sentence):
         read(*lines)
 
@@ -99,7 +99,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 @pytest.mark.parametrize(("name", "words"), [("ud_ewt/en_ewt-ud-dev.conllu", 25147),
                                              ("ud_gum/en_gum-ud-dev.conllu", 28119)])
-def test_a_treebank_is_read_whole(name, words):
+def test_every_sentence_of_a_treebank_is_read(name, words):
     if not (DATA / name).is_file():
         pytest.skip(f"There is no {DATA / name}.")
     sentences = read_conllu(DATA / name)

@@ -28,6 +28,7 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_words
 from ..formats.words import Analogies, Similarity, read_words
+from ..metrics import fields_of
 from ..model_tokenizer import model_tokenizer
 from ..ranking import spearman_interval
 from ..samples import sampled
@@ -190,14 +191,7 @@ class SemanticReport:
     invalid_bytes: int            # bytes of the text that were not UTF-8 and were replaced
 
     def to_dict(self) -> dict[str, Any]:
-        def plain(score: SimilarityScore | AnalogyScore) -> dict[str, Any]:
-            return {key: value._asdict() if isinstance(value, Interval) else value
-                    for key, value in vars(score).items()}
-
-        return {"similarity": [plain(score) for score in self.similarity],
-                "analogies": [plain(score) for score in self.analogies], "words": self.words,
-                "without_context": self.without_context, "sentences": self.sentences,
-                "invalid_bytes": self.invalid_bytes}
+        return fields_of(self)
 
 
 def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,

@@ -22,6 +22,7 @@ from ...inference.inputs import require_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import workers
 from ..formats.agreement import AgreementItem
+from ..metrics import fields_of
 from ..ngrams import NgramCounts
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
@@ -38,10 +39,6 @@ class AttractorScore:
     left_out: int
     accuracy: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"attractors": self.attractors, "sentences": self.sentences, "left_out": self.left_out,
-                "accuracy": {scorer: found._asdict() for scorer, found in self.accuracy.items()}}
-
 
 @dataclass(frozen=True)
 class AgreementReport:
@@ -53,8 +50,7 @@ class AgreementReport:
     windowed: int                 # sentences longer than the model's maximum: only the part around the verb was read
 
     def to_dict(self) -> dict[str, Any]:
-        return {"total": self.total.to_dict(), "by_attractors": [part.to_dict() for part in self.by_attractors],
-                "majority": self.majority, "windowed": self.windowed}
+        return fields_of(self)
 
 
 def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[AgreementItem], *,

@@ -27,7 +27,7 @@ from ...training.workers import Workers, workers
 from ..built_in import built_in_facts
 from ..formats.lama import Fact, read_facts
 from ..formats.minimal_pairs import data_files
-from ..metrics import Ranks, target_ranks
+from ..metrics import Ranks, fields_of, target_ranks
 from ..model_tokenizer import model_tokenizer
 from ..samples import sampled
 from ..statistics import Interval, over_seeds, wilson_interval
@@ -61,13 +61,6 @@ class RelationScore:
     frequent: PromptScore
     among_objects: Interval
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"relation": self.relation, "facts": self.facts, "left_out": self.left_out,
-                "in_prompt": self.in_prompt, "prompts": self.prompts.to_dict(),
-                "negations": None if self.negations is None else self.negations.to_dict(),
-                "same_answer": None if self.same_answer is None else self.same_answer._asdict(),
-                "frequent": self.frequent.to_dict(), "among_objects": self.among_objects._asdict()}
-
 
 @dataclass(frozen=True)
 class FactsReport:
@@ -81,9 +74,7 @@ class FactsReport:
     windowed: int                         # prompts longer than the model's maximum: the part around the mask was read
 
     def to_dict(self) -> dict[str, Any]:
-        return {"means": {name: found._asdict() for name, found in self.means.items()}, "facts": self.facts,
-                "left_out": self.left_out, "left_out_relations": self.left_out_relations, "windowed": self.windowed,
-                "relations": [relation.to_dict() for relation in self.relations]}
+        return fields_of(self)
 
 
 def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,

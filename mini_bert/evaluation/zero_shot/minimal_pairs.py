@@ -17,6 +17,7 @@ from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..formats.minimal_pairs import MinimalPair
+from ..metrics import fields_of
 from ..ngrams import NgramCounts
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
@@ -35,10 +36,6 @@ class GroupScore:
     pairs: int
     accuracy: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "phenomenon": self.phenomenon, "pairs": self.pairs,
-                "accuracy": {scorer: found._asdict() for scorer, found in self.accuracy.items()}}
-
 
 @dataclass(frozen=True)
 class MinimalPairsReport:
@@ -54,10 +51,7 @@ class MinimalPairsReport:
     left_out: int = 0             # pairs with a sentence without pieces
 
     def to_dict(self) -> dict[str, Any]:
-        return {"average": {scorer: found._asdict() for scorer, found in self.average.items()}, "chance": CHANCE,
-                "phenomena": [group.to_dict() for group in self.phenomena],
-                "paradigms": [group.to_dict() for group in self.paradigms], "pairs": self.pairs, "ties": self.ties,
-                "windowed": self.windowed, "unknown": self.unknown, "left_out": self.left_out}
+        return {**fields_of(self), "chance": CHANCE}
 
 
 def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequence[MinimalPair], *,

@@ -41,8 +41,7 @@ class MiniBERT:
         if not isinstance(config, ModelConfig):
             raise ConfigError(f"A model is built from a ModelConfig, not from {type(config).__name__}; "
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
-        self.dtype = _precision(dtype)
-        self.training = False
+        self.dtype, self.training = _precision(dtype), False
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.parts = Assembly(config)

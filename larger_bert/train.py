@@ -6,7 +6,8 @@ from pathlib import Path
 from mini_bert import CheckpointError, MiniBERT, ModelFactory, WordPieceTokenizer
 from mini_bert.text.batches import Batches
 from mini_bert.training.config import TrainingConfig, load_run_config
-from mini_bert.training.trainer import Listener, State, Trainer
+from mini_bert.training.loop import Listener, State
+from mini_bert.training.trainer import Trainer
 
 __all__ = ["LargerBERTTrainer"]
 

@@ -8,7 +8,8 @@ from .core.config import ModelConfig
 from .core.gradcheck import gradient_check
 from .core.gradients import MiniBERTGradients, mlm_cross_entropy
 from .core.model import MiniBERT
-from .core.modules.blocks.layer import TransformerLayer as MiniTransformerLayer
+from .core.modules.blocks.post_ln import PostLNLayer as MiniTransformerLayer
+from .core.registry import register
 from .core.storage.model_files import register_layout
 from .errors import (
     CheckpointError,
@@ -24,7 +25,6 @@ from .factory import ModelFactory, load
 from .interop.hub import register_hub
 from .interop.huggingface import BertLayout
 from .text.masking import mask_tokens
-from .training.memory import keep_freed_memory
 from .version import __version__
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "mask_tokens",
     "mlm_cross_entropy",
     "preset_names",
+    "register",
 ]
 
 if TYPE_CHECKING:
@@ -69,13 +70,15 @@ if TYPE_CHECKING:
     from .text.generator import MLMDataGenerator
     from .text.wordpiece.tokenizer import WordPieceTokenizer
     from .training.config import TrainingConfig
+    from .training.memory import keep_freed_memory
     from .training.optimisers.adamw import AdamW
     from .training.trainer import Trainer
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
 _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
-          "Trainer": "training.trainer", "TrainingAnalyzer": "report.training_analyzer",
+          "Trainer": "training.trainer", "keep_freed_memory": "training.memory",
+          "TrainingAnalyzer": "report.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer"}
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks.check_all import prove
+from .checks.check_all import check_all
 from .core.config import MASK
 from .core.gradients import MiniBERTGradients
 from .core.model import MiniBERT
@@ -68,7 +68,7 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
                      f"{predicted / 1e6:.0f} MB predicted for training at batch 32"
                      + (f", {used / 1e6:.0f} MB at the peak so far" if used else ""))
 
-    results = list(prove(seed=seed))
+    results = list(check_all(seed=seed))
     worst = max(results, key=lambda result: result.error if isfinite(result.error) else float("inf"))
     failed = sum(not result.passed for result in results)
     yield Outcome("gradients", failed == 0,

@@ -7,11 +7,11 @@ import numpy as np
 
 from ..core.gradients import add_mlm_gradients
 from ..core.model import MiniBERT
-from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.params import Parameters
 from ..errors import InputError
+from ..objectives.masked import masked_predictions, micro_batches
 from ..text.batches import MLMBatch
-from ..training.batch_gradients import micro_batches
+from ..training.workers import Workers
 
 DataBatch = MLMBatch | Sequence[Any]
 _AT_A_TIME = 16               # sequences of a forward pass, so that a large batch needs little memory
@@ -35,33 +35,20 @@ def as_batch(data_batch: DataBatch) -> MLMBatch:
 
 def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
     """The mean loss at the masked positions, without dropout; infinity where it is no number."""
-    total, count = 0.0, 0
-    training, model.training = model.training, False
     try:
-        for part in micro_batches(batch, _AT_A_TIME):
-            with np.errstate(over="ignore", invalid="ignore"):
-                logits, _ = model.forward(part.input_ids, part.attention_mask, token_types=part.token_types,
-                                          positions=part.mask_positions, recompute=True)
-                loss, _ = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
-            total, count = total + loss, count + int(part.mask_positions.sum())
+        loss = float(masked_predictions(model, micro_batches(batch, _AT_A_TIME), Workers(1)).loss.mean())
     except ArithmeticError:                       # NumericalError: the numbers have grown beyond the precision
         return float("inf")
-    finally:
-        model.training = training
-    return total / count if np.isfinite(total) else float("inf")
+    return loss if np.isfinite(loss) else float("inf")
 
 
 def batch_gradient(model: MiniBERT, batch: MLMBatch) -> tuple[float, Parameters]:
     """The mean loss and its gradient, without dropout."""
     gradients = model.params.zeros_like()
     total, count = 0.0, 0
-    training, model.training = model.training, False
-    try:
-        for part in micro_batches(batch, _AT_A_TIME):
-            loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
-                                             part.attention_mask, token_types=part.token_types)
-            total, count = total + loss, count + masked
-    finally:
-        model.training = training
+    for part in micro_batches(batch, _AT_A_TIME):
+        loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
+                                         part.attention_mask, token_types=part.token_types)
+        total, count = total + loss, count + masked
     gradients.flat /= count
     return total / count, gradients

@@ -3,22 +3,22 @@
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
+from .. import objectives  # noqa: F401  (they fill the registry)
 from ..configs import load_preset, preset_names
-from ..core.config import ModelConfig
+from ..core.config import SLOTS, ModelConfig
 from ..core.gradcheck import CheckResult
-from ..core.modules.heads.task import TASK_HEADS
-from ..core.ops import operations
-from ..core.registry import SLOTS
+from ..core.ops import Activation, Operation, operations
+from ..core.registry import find, plugin_file, words
 from ..errors import InputError
-from .heads import check_task_head
+from .heads import check_objective, check_task_head
 from .models import check_model, distinct_slots, shrink
 
-MODELS, TASKS, PROBES = "models", "tasks", "probes"
+MODELS, TASKS, OBJECTIVES, PROBES = "models", "tasks", "objectives", "probes"
 
 
 def subjects() -> list[str]:
     """What can be asked for by name: the operations, all models together, the heads for tasks, and the probes."""
-    return [*(operation.name for operation in operations()), MODELS, TASKS, PROBES]
+    return [*(operation.name for operation in operations_to_check()), MODELS, TASKS, OBJECTIVES, PROBES]
 
 
 def models_to_check() -> dict[str, ModelConfig]:
@@ -26,19 +26,37 @@ def models_to_check() -> dict[str, ModelConfig]:
     presets = {name: load_preset(name) for name in preset_names()}
     mini = presets["mini"].to_dict()
     unused = {f"{slot}: {word}": ModelConfig.from_dict({**mini, slot: word})
-              for slot, words in SLOTS.items() for word in words
+              for slot in SLOTS for word in words(slot)
               if word not in {getattr(config, slot) for config in presets.values()}}
+    unused |= {f"score_term: {word}": ModelConfig.from_dict({**mini, "score_terms": word})
+               for word in words("score_term")}
     return distinct_slots(presets | unused, sizes=presets["debug"])
 
 
-def prove(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
+def operations_to_check() -> Iterator[Operation]:
+    """The operations of this package, and the activations that were registered from elsewhere."""
+    yield from operations()
+    for word in words("activation"):
+        found = find("activation", word).named
+        if plugin_file("activation", word) is not None and isinstance(found, Activation):
+            yield Operation(word, found.forward, found.backward, found.checks, found.formula)
+
+
+def objective_checks(seed: int = 0) -> Iterator[CheckResult]:
+    """Every parameter's gradient of each objective's own loss."""
+    smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
+    for word in words("objective"):
+        yield from check_objective(word, shrink(smooth, load_preset("debug")), seed)
+
+
+def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
     """Check the named subjects, or all of them, one gradient after the other."""
     for name in names:
         if name not in subjects():
             near = get_close_matches(name, subjects(), n=1, cutoff=0.0)[0]
             raise InputError(f"There is nothing called {name!r} to check; the nearest is {near!r}, "
                              f"and all are {', '.join(subjects())}.")
-    for operation in operations():
+    for operation in operations_to_check():
         if not names or operation.name in names:
             yield from operation.check(seed)
     if not names or MODELS in names:
@@ -46,8 +64,10 @@ def prove(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
             yield from check_model(name, config, seed)
     if not names or TASKS in names:
         smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
-        for head in TASK_HEADS:
+        for head in words("task_head"):
             yield from check_task_head(head, shrink(smooth, load_preset("debug")), seed)
+    if not names or OBJECTIVES in names:
+        yield from objective_checks(seed)
     if not names or PROBES in names:
         from ..evaluation.probes import classifier, structural  # not above: most who ask for a proof need no probes
 

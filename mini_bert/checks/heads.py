@@ -1,4 +1,4 @@
-"""Gradient checks of the heads for tasks, each on a small encoder, with padding and dropout."""
+"""Gradient checks of the heads of tasks and of objectives, each on a small encoder, with padding and dropout."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,9 @@ from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult
 from ..core.gradients import MiniBERTGradients
 from ..core.model import MiniBERT
+from ..core.registry import make
 from ..core.task_model import TaskBatch, TaskModel
+from ..objectives.objective import Losses
 from ..randomness import generator
 from .models import check_directions
 
@@ -19,7 +21,6 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
     """Every parameter's gradient of a task's loss. `config` should have a smooth activation: ReLU has a kink."""
     rng = generator(seed, "taskcheck", head)
     model = TaskModel(MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32))), head, LABELS, dropout=0.2)
-    model.set_training(True)
     model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
     B, T = 3, 7
     mask = np.arange(T) < np.array([T, T - 3, 2])[:, None]
@@ -34,3 +35,18 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
         return model.add_gradients(batch, grads.gradients, (seed, 0))[0]
 
     yield from check_directions(f"task head: {head}", "padding, dropout", model, loss, rng)
+
+
+def check_objective(word: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
+    """Every parameter's gradient of an objective's summed loss, on the small batch that it makes for this."""
+    rng = generator(seed, "objective check", word)
+    model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
+    model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
+    objective = make("objective", word, model)
+    part = objective.example(rng)
+
+    def loss(grads: MiniBERTGradients) -> float:
+        losses: Losses = objective.add_gradients(part, grads.gradients, (seed, 0))
+        return sum(found.total for found in losses.values())
+
+    yield from check_directions(f"objective: {word}", "padding, dropout", model, loss, rng)

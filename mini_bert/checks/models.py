@@ -16,7 +16,6 @@ from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult, relative_error
 from ..core.gradients import MiniBERTGradients
 from ..core.model import MiniBERT
-from ..core.modules.feedforward.mlp import Activation
 from ..errors import NumericalError
 from ..randomness import generator
 
@@ -46,11 +45,10 @@ def distinct_slots(configs: Mapping[str, ModelConfig], sizes: ModelConfig) -> di
 def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
     """Every parameter's gradient: of the MLM loss at masked positions alone, and of all outputs.
 
-    The batch has padding, the model is in training mode, and biases and LayerNorm parameters are moved
+    The batch has padding, dropout is on, and biases and LayerNorm parameters are moved
     away from their zeros and ones.
     """
     model = MiniBERT(config, dtype=np.float64, seed=None)
-    model.set_training(True)
     B, T = 3, min(7, config.max_seq_length)
     mask = np.arange(T) < np.array([T, T - 3, 2])[:, None]
     for attempt in range(1000):
@@ -62,14 +60,14 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         chosen = mask & (rng.random((B, T)) < 0.4)
         chosen[0, 0] = True
         context: dict[str, Any] = {"token_types": types, "dropout_key": (seed, 0)}
-        run = model.forward if "mlm_head_b" in model.params else model.encode
-        if min(_smallest_activation_input(model, partial(run, ids, mask, positions=positions, **context))
+        run = model.forward if model.modules.predicts_words else model.encode
+        if min(_distance_to_kinks(model, partial(run, ids, mask, positions=positions, **context))
                for positions in (None, chosen)) > MARGIN:
             break
     else:
         raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
 
-    if "mlm_head_b" in model.params:
+    if model.modules.predicts_words:
         def masked_loss(grads: MiniBERTGradients) -> float:
             return grads.accumulate_mlm(ids, ids, chosen, mask, **context)[0]
 
@@ -88,7 +86,7 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
     def all_outputs(grads: MiniBERTGradients) -> float:
         hidden, cache = model.encode(ids, mask, **context)
         loss, dhidden = float((hidden * cotangent).sum()), cotangent
-        if "pooler_W" in model.params:
+        if model.modules.pools:
             pooled, pool_cache = model.pool(hidden)
             loss += float((pooled * pool_cotangent).sum())
             dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads.gradients)
@@ -127,22 +125,15 @@ def _slope(moved: Callable[[float], float]) -> float:
     return (4 * fine - coarse) / 3        # the error in h^2 cancels
 
 
-def _smallest_activation_input(model: MiniBERT, run: Callable[[], object]) -> float:
-    """How near to zero, where ReLU has its kink, the inputs of activations come in `run`."""
-    smallest = [float("inf")]
-    owners = [part for part in (*(layer.feedforward for layer in model.parts.layers), model.parts.head)
-              if hasattr(part, "activation")]
-    activation: Activation = owners[0].activation
+def _distance_to_kinks(model: MiniBERT, run: Callable[..., object]) -> float:
+    """How near the inputs of activations come in `run` to a point where the slope jumps, as ReLU's does at zero."""
+    kinks = {step.inputs[0]: step.formula.kink for step in model.modules.steps() if step.formula.kink is not None}
+    nearest: dict[str, float] = {}
 
-    def forward(x: Array, out: Array | None) -> tuple[Array, Any]:
-        smallest.append(float(np.abs(x).min()))
-        return activation.forward(x, out)
+    def hook(name: str, value: Array) -> Array:
+        if name in kinks:
+            nearest[name] = float(np.abs(value - kinks[name]).min())
+        return value
 
-    try:
-        for owner in owners:
-            owner.activation = activation._replace(forward=forward)
-        run()
-    finally:
-        for owner in owners:
-            owner.activation = activation
-    return min(smallest)
+    run(hook=hook)
+    return min(nearest.values(), default=float("inf"))

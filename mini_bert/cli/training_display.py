@@ -6,8 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from ..training.loop import Listener, State
 from ..training.run import BASELINES
-from ..training.trainer import Listener, State, Trainer
+from ..training.trainer import Trainer
 
 
 class TrainingDisplay(Listener):

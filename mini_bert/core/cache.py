@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, BoolArray
-from .selection import Selection
+from .arrays import Array
+from .context import Context
 
 
 @dataclass(frozen=True)
 class Deferred:
-    """An activation that the backward does not need: it is worked out when somebody asks for it."""
+    """An activation that the backward does not need: it is computed when a reader asks for it."""
 
     compute: Callable[[], Array]
 
 
 def resolved(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A component's cache with all its activations worked out."""
+    """A component's cache with all its activations computed."""
     return {name: value.compute() if isinstance(value, Deferred) else value for name, value in part.items()}
 
 
@@ -28,11 +28,10 @@ class Cache(Mapping[str, Array]):
 
     The parts hold what each component's backward needs. Their arrays are listed under the component's
     name for them and the layer's number; keys that begin with an underscore are the operations' own.
-    Where all tokens were computed a row each is shown as (B, T, ...), where some were selected as (M, ...).
+    Where all tokens were computed an array of rows is shown as (B, T, ...), where some were selected as (M, ...).
     """
 
-    select: Selection
-    key_mask: BoolArray | None
+    ctx: Context
     embeddings: dict[str, Any]
     layers: list[dict[str, Any]] = field(default_factory=list)
     final_ln: Any = None
@@ -47,15 +46,17 @@ class Cache(Mapping[str, Array]):
                     yield name + suffix, value
 
     def shape_of(self, n: int) -> tuple[int, ...]:
-        """The shape of a result with n features a token: (B, T, n), or (M, n) where some were selected."""
-        return (self.select.B, self.select.T, n) if self.select.rows is None else (self.select.M, n)
+        """The shape of a result with n features per token: (B, T, n), or (M, n) where some were selected."""
+        select = self.ctx.select
+        return (select.B, select.T, n) if select.rows is None else (select.M, n)
 
     def __getitem__(self, name: str) -> Array:
+        select = self.ctx.select
         for known, value in self._named():
             if known == name:
                 array = value.compute() if isinstance(value, Deferred) else value
-                whole = array.ndim == 2 and len(array) == self.select.B * self.select.T
-                return array.reshape(self.select.B, self.select.T, -1) if whole else array
+                whole = array.ndim == 2 and len(array) == select.B * select.T
+                return array.reshape(select.B, select.T, -1) if whole else array
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -5,13 +5,17 @@ and are compared nowhere else.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar
 
 from ..errors import ConfigError
 from ..settings import Settings
+from .registry import find, parse_words
 
 PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
 
+SLOTS = ("position_embeddings", "attention", "feedforward", "activation", "norm", "block", "stack", "mlm_head",
+         "pooler")             # fields that are words
 # sizes, and what no file may ask for: far beyond any BERT, and near enough to fail at once
 _LARGEST = {"num_layers": 1000, "num_heads": 10_000, "hidden_size": 100_000, "intermediate_size": 1_000_000,
             "vocab_size": 10_000_000, "max_seq_length": 1_000_000}
@@ -29,12 +33,17 @@ class ModelConfig(Settings):
     vocab_size: int = 8192                # V
     max_seq_length: int = 64              # T
     token_types: int = 0                  # segments to tell apart, as BERT's sentences A and B; 0 for none
-    # slots
+    # slots, and switches of what fills them
     position_embeddings: str = "learned"
     embedding_layernorm: bool = False
+    attention: str = "multi_head"
     attention_bias: bool = False
-    block: str = "post_ln"
+    score_terms: str = ""                 # joined by +, in order
+    feedforward: str = "mlp"
     activation: str = "relu"
+    norm: str = "layernorm"
+    block: str = "post_ln"
+    stack: str = "plain"
     final_layernorm: bool = True
     mlm_head: str = "plain"
     pooler: str = "none"
@@ -69,10 +78,24 @@ class ModelConfig(Settings):
     def head_size(self) -> int:           # d_k
         return self.hidden_size // self.num_heads
 
-    def _check_words(self) -> None:
-        from .registry import check_words  # the table knows the words, and is built on this class
+    @property
+    def residual_std(self) -> float:
+        """The deviation of matrices that end a sub-layer.
 
-        check_words(self)
+        Each of the 2 L sub-layers adds to the residual path; scaling them keeps its sum at one size.
+        """
+        return self.init_std / sqrt(2 * self.num_layers) if self.scale_residual_init else self.init_std
+
+    def words(self) -> list[tuple[str, str]]:
+        """(slot, word) of everything that the registry is asked for."""
+        return [*((slot, getattr(self, slot)) for slot in SLOTS),
+                *(("score_term", str(word)) for word in parse_words(self.score_terms, "score_terms"))]
+
+    def _check_words(self) -> None:
+        from . import modules  # noqa: F401  (they fill the registry, and are built on this class)
+
+        for slot, word in self.words():
+            find(slot, word)
 
 
 def _nearest_divisor(n: int, wish: int) -> int:

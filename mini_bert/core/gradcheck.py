@@ -8,8 +8,9 @@ is zero, and many a wrong backward gives zero too; the same holds for LayerNorm'
 All checks run in float64. See docs/math/gradient_checking.md for the choice of h.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import zip_longest
 from typing import Any
 
@@ -27,13 +28,19 @@ FLOOR = 1e-3              # elements smaller than this share of the largest are 
 class Check:
     """Inputs on which an operation's gradient is checked.
 
-    `inputs(rng)` gives the arrays that the operation is differentiated by, its first arguments;
+    `inputs(rng)` gives the arrays that the operation is differentiated by: its first arguments, or those in `names`.
     `constants` are its other arguments. A constant `rng=7` becomes a fresh generator at each call,
     so that every evaluation makes the same random choices.
     """
 
-    def __init__(self, name: str, inputs: Callable[[np.random.Generator], Iterable[Array]], **constants: Any):
-        self.name, self.inputs, self._constants = name, inputs, constants
+    def __init__(self, name: str, inputs: Callable[[np.random.Generator], Iterable[Array]],
+                 names: tuple[str, ...] = (), **constants: Any):
+        self.name, self.inputs, self.names, self._constants = name, inputs, names, constants
+
+    def arguments(self, forward: Callable[..., Any], inputs: Sequence[Array]) -> dict[str, Any]:
+        """All arguments of a call of `forward`, by name."""
+        names = self.names or list(signature(forward).parameters)[: len(inputs)]
+        return {**dict(zip(names, inputs, strict=True)), **self.constants()}
 
     def constants(self) -> dict[str, Any]:
         constants = dict(self._constants)
@@ -104,22 +111,23 @@ def gradient_check(loss: Callable[[], float], x: Array, dx: Array, *, step: floa
     return CheckResult("function", "", name, relative_error(dx, numerical_gradient(loss, x, step), resolution))
 
 
-def check_operation(name: str, forward: Callable[..., Any], backward: Callable[..., Any],
-                    checks: Iterable[Check], argument_names: list[str], seed: int = 0) -> list[CheckResult]:
+def check_operation(name: str, forward: Callable[..., Any], backward: Callable[..., Any], checks: Iterable[Check],
+                    seed: int = 0) -> list[CheckResult]:
     """Every gradient that the operation returns, on every one of its checks."""
     results = []
     for check in checks:
         rng = generator(seed, "gradcheck", name, check.name)
         inputs: list[Array] = [np.asarray(x, np.float64) for x in check.inputs(rng)]
-        y, cache = forward(*inputs, **check.constants())
+        y, cache = forward(**check.arguments(forward, inputs))
         cotangent = rng.standard_normal(np.shape(y))
 
         def loss(inputs: list[Array] = inputs, check: Check = check, cotangent: Array = cotangent) -> float:
-            return float((forward(*inputs, **check.constants())[0] * cotangent).sum())
+            return float((forward(**check.arguments(forward, inputs))[0] * cotangent).sum())
 
         given = backward(cotangent if cotangent.shape else float(cotangent), cache)
         gradients = given if isinstance(given, tuple) else (given,)
-        for argument, x, dx in zip_longest(argument_names[: len(inputs)], inputs, gradients[: len(inputs)]):
+        for argument, x, dx in zip_longest(list(check.arguments(forward, inputs))[: len(inputs)], inputs,
+                                             gradients[: len(inputs)]):
             missing = dx is None or np.shape(dx) != x.shape
             error = float("nan") if missing else relative_error(dx, numerical_gradient(loss, x))
             results.append(CheckResult(name, check.name, argument, error))

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from ..errors import InputError
 from .arrays import Array, BoolArray, IntArray
 from .cache import Cache
+from .context import DropoutKey
 from .inputs import as_array, check_ids, check_mask
-from .model import DropoutKey, MiniBERT
+from .model import MiniBERT
 from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from .params import Gradients, Parameters
 

@@ -1,10 +1,10 @@
-"""A look into a pass, and a hand in it.
+"""Hooks: see every value of a pass, or replace it.
 
-A forward pass shows every value that it computes to `watch(name, value)` and goes on with what that returns, so a
-value can be seen, or be replaced to see what depends on it. A backward pass shows under the same name the gradient
-of that value. In a layer the names end in the layer's number: Q_0, attention_weights_0, hidden_0.
+A forward pass calls `hook(name, value)` with every value that it computes and continues with what the hook returns. A
+backward pass calls it under the same name with the gradient of that value. Inside a layer the names end in the
+layer's number: Q_0, attention_weights_0, hidden_0.
 
-The arrays are the pass's own memory, and some of it is written on later: copy what is to be kept.
+The arrays are the pass's own memory and some are overwritten later: copy what you keep.
 """
 
 from collections.abc import Callable, Collection
@@ -12,28 +12,28 @@ from typing import TypeVar
 
 from .arrays import Array
 
-Watch = Callable[[str, Array], Array]
+Hook = Callable[[str, Array], Array]
 Kept = TypeVar("Kept")
 
 
-def unwatched(name: str, value: Array) -> Array:
-    """Nobody looks."""
+def no_hook(name: str, value: Array) -> Array:
+    """Leave every value as it is."""
     return value
 
 
-def recorded(into: dict[str, Kept], keep: Callable[[Array], Kept], names: Collection[str] | None = None) -> Watch:
-    """A watch that changes nothing, and puts what `keep` makes of each value, or of those named, in `into`."""
+def recorder(into: dict[str, Kept], keep: Callable[[Array], Kept], names: Collection[str] | None = None) -> Hook:
+    """A hook that stores `keep(value)` under each name, or under these `names` alone, and changes nothing."""
 
-    def watch(name: str, value: Array) -> Array:
+    def hook(name: str, value: Array) -> Array:
         if names is None or name in names:
             into[name] = keep(value)
         return value
 
-    return watch
+    return hook
 
 
-def in_layer(watch: Watch, layer: int) -> Watch:
-    """The same watch, told the layer's number with each name."""
-    if watch is unwatched:
-        return watch
-    return lambda name, value: watch(f"{name}_{layer}", value)
+def in_layer(hook: Hook, layer: int) -> Hook:
+    """The same hook, with the layer's number behind each name."""
+    if hook is no_hook:
+        return hook
+    return lambda name, value: hook(f"{name}_{layer}", value)

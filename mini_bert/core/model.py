@@ -1,11 +1,11 @@
-"""MiniBERT: embeddings, L layers, a final LayerNorm and the MLM head, assembled from a config.
+"""MiniBERT: embeddings, L layers, a final LayerNorm and the MLM head, built from a config.
 
     ids -> x_0 -> layer 0 -> ... -> layer L-1 -> LN -> head -> logits
 
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
-from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -13,20 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, InputError, NumericalError
-from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
-from .assembly import Assembly
 from .cache import Cache, resolved
 from .config import ModelConfig
-from .hooks import Watch, in_layer, unwatched
+from .context import Context, Dropout, DropoutKey
+from .hooks import Hook, no_hook
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
-from .modules.blocks.layer import DropoutSource, TransformerLayer
+from .modules.assembly import Modules
 from .params import Gradients, Parameters
-from .recompute import Recomputed, recomputed
 from .selection import Selection
 from .storage.model_files import read_model, write_model
-
-DropoutKey = tuple[Any, ...]          # a seed, then words or whole numbers
 
 
 class MiniBERT:
@@ -41,113 +37,116 @@ class MiniBERT:
         if not isinstance(config, ModelConfig):
             raise ConfigError(f"A model is built from a ModelConfig, not from {type(config).__name__}; "
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
-        self.dtype, self.training = _precision(dtype), False
+        self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
-        self.parts = Assembly(config)
+        self.modules = Modules(config)
         try:
-            self.params = Parameters(self.parts.layout(), self.dtype)
+            self.params = Parameters(self.modules.layout(), self.dtype)
         except (MemoryError, ValueError):
             raise ConfigError("There is not enough memory for the parameters of this config.") from None
         if seed is not None:
             self.params.initialise(seed)
 
+    def __getstate__(self) -> dict[str, Any]:     # copies and processes build the modules again from the config
+        return {name: value for name, value in vars(self).items() if name != "modules"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.modules = Modules(self.config)
+
     # ---------------------------------------------------------------- hidden states
 
     def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                token_types: IntArray | None = None, positions: BoolArray | None = None,
-               dropout_key: DropoutKey | None = None, recompute: bool = False,
-               watch: Watch = unwatched) -> tuple[Array, Cache]:
+               dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
+               hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
-        input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With
-        `positions` (B, T), True where the hidden state is wanted, only those rows are computed in the
-        last layer, and the result is (M, H) in reading order. In training mode a model with dropout
-        needs `dropout_key`, such as (seed, step, shard): the same key drops the same elements. With
-        `recompute` the cache holds each layer's input alone, and the backward computes the rest again.
-        `watch` is shown every value, and may replace it: see core/hooks.py.
+        input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With `positions` (B, T),
+        True where the hidden state is wanted, only those rows are computed in the last layer, and the result is (M, H)
+        in reading order. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops the
+        same elements. With `recompute` the cache holds each layer's input alone, and the backward computes the rest
+        again; with `forward_only` it holds the layers' outputs, and there is no backward. `hook` is called with every
+        value, and may replace it: see core/hooks.py.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
         B, T = ids.shape
-        rng = self._dropout(dropout_key, "input")("embeddings")
-        x, embeddings = self.parts.embed.forward(self.params, ids, types, rng, watch)
-        everything, wanted = Selection(B, T), Selection(B, T, positions)
-        cache = Cache(wanted, key_mask, embeddings)
-        layers: Sequence[TransformerLayer | Recomputed] = self.parts.layers
-        if recompute:
-            layers = [Recomputed(layer) for layer in self.parts.layers]
-        for i, layer in enumerate(layers):
-            select = wanted if i == len(self.parts.layers) - 1 else everything
-            x, remembered = layer.forward(self.params, x, select, key_mask, self._dropout(dropout_key, i),
-                                          in_layer(watch, i))
-            cache.layers.append(remembered)
-        if self.parts.final_ln is not None:
-            x, cache.final_ln = self.parts.final_ln.forward(self.params, x)
-            x = watch("final_hidden", x)
+        ctx = Context(Selection(B, T, positions), key_mask, hook, Dropout(dropout_key), recompute, forward_only)
+        x, embeddings = self.modules.embed.forward(self.params, ids, types, ctx)
+        cache = Cache(ctx, embeddings)
+        x, cache.layers = self.modules.stack.forward(self.params, x, ctx)
+        if self.modules.final_ln is not None:
+            x, cache.final_ln = self.modules.final_ln.forward(self.params, x)
+            x = hook("final_hidden", x)
         cache.top["final_hidden"] = x
         self._require_finite(x, "hidden states")
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
     def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
-                        watch: Watch = unwatched) -> None:
+                        hook: Hook = no_hook) -> None:
         """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`.
 
         With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there.
         """
+        ctx = replace(cache.ctx, hook=hook)
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
-        if self.parts.final_ln is not None:
-            dx = self.parts.final_ln.backward(watch("final_hidden", dx), cache.final_ln, grads)
-        everything = Selection(cache.select.B, cache.select.T)
-        for i in reversed(range(len(self.parts.layers))):
-            select = cache.select if i == len(self.parts.layers) - 1 else everything
-            remembered = cache.layers.pop() if forget else cache.layers[i]
-            dx = self.parts.layers[i].backward(dx, recomputed(remembered), grads, select, in_layer(watch, i))
-        self.parts.embed.backward(dx, cache.embeddings, grads, watch)
+        if self.modules.final_ln is not None:
+            dx = self.modules.final_ln.backward(hook("final_hidden", dx), cache.final_ln, grads)
+        dx = self.modules.stack.backward(dx, cache.layers, grads, ctx, forget=forget)
+        self.modules.embed.backward(dx, cache.embeddings, grads, ctx)
 
     # ---------------------------------------------------------------- word scores
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
-                dropout_key: DropoutKey | None = None, recompute: bool = False,
-                watch: Watch = unwatched) -> tuple[Array, Cache]:
+                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
+                hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
-        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types,
-                                    positions=positions, dropout_key=dropout_key, recompute=recompute, watch=watch)
-        logits, cache.head = self.parts.head.forward(self.params, hidden.reshape(-1, self.config.hidden_size), watch)
-        logits = watch("logits", logits)
+        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
+                                    dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
+        rows = hidden.reshape(-1, self.config.hidden_size)
+        logits, cache.head = self.modules.mlm_head.forward(self.params, rows, cache.ctx)
+        logits = hook("logits", logits)
         cache.top["logits"] = logits
         self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
-                 watch: Watch = unwatched) -> None:
+                 hook: Hook = no_hook) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
-        flat = watch("logits", flat)
-        dhidden = self.parts.head.backward(flat, cache.head, grads, watch)
+        flat = hook("logits", flat)
+        dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, replace(cache.ctx, hook=hook))
+        grads.complete(self.modules.of_mlm_head_alone)
         if forget:
             cache.head, cache.top = None, {}
             del flat, dlogits                     # the largest arrays of all
         self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget,
-                             watch=watch)
+                             hook=hook)
+
+    def logits_of(self, hidden: Array) -> Array:
+        """Hidden rows (N, H) of any layer -> logits (N, V), by the MLM head alone."""
+        return self.modules.mlm_head.forward(self.params, hidden, Context(Selection(1, len(hidden))))[0]
 
     # ---------------------------------------------------------------- sequence summaries
 
     def pool(self, hidden: Array) -> tuple[Array, Any]:
-        """One vector (B, H) a sequence, from hidden states (B, T, H), if the model has a pooler."""
+        """One vector (B, H) per sequence, from hidden states (B, T, H), if the model has a pooler."""
         B, T, H = _three_axes(hidden, "hidden")
         rows = check_floats(hidden, "hidden", (B, T, self.config.hidden_size), dtype=self.dtype)
-        pooled, cache = self.parts.pooler.forward(self.params, rows.reshape(B, T, H)[:, 0])
-        return pooled, (T, cache)
+        ctx = Context(Selection(B, 1))
+        pooled, cache = self.modules.pooler.forward(self.params, rows.reshape(B, T, H)[:, 0], ctx)
+        return pooled, (T, ctx, cache)
 
     def pool_backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array:
         """dpooled (B, H) -> dhidden (B, T, H), which is zero behind the first token."""
-        T, pooler = cache
+        T, ctx, pooler = cache
         dhidden = np.zeros((len(dpooled), T, self.config.hidden_size), self.dtype)
-        dhidden[:, 0] = self.parts.pooler.backward(dpooled, pooler, grads)
+        dhidden[:, 0] = self.modules.pooler.backward(dpooled, pooler, grads, ctx)
         return dhidden
 
     # ---------------------------------------------------------------- one part at a time
@@ -159,10 +158,16 @@ class MiniBERT:
         rows = check_floats(x, "x", (B, T, self.config.hidden_size), dtype=self.dtype)
         check_length(self.config, T, "x")
         key_mask = None if attention_mask is None else check_key_mask(attention_mask, (B, T), "x")
-        if not 0 <= layer < len(self.parts.layers):
-            raise InputError(f"There is no layer {layer}; this model has 0 to {len(self.parts.layers) - 1}.")
-        y, cache = self.parts.layers[layer].attention.forward(self.params, rows, Selection(B, T), key_mask, None)
+        attention = self.layer(layer).attention
+        y, cache = attention.forward(self.params, rows, Context(Selection(B, T), key_mask))
         return y.reshape(B, T, H), resolved(cache)
+
+    def layer(self, number: int) -> Any:
+        """The block at this depth."""
+        layers = self.modules.stack.layers
+        if not 0 <= number < len(layers):
+            raise InputError(f"There is no layer {number}; this model has 0 to {len(layers) - 1}.")
+        return layers[number]
 
     # ---------------------------------------------------------------- about the model
 
@@ -179,20 +184,10 @@ class MiniBERT:
         return self.params.flat.size
 
     def set_training(self, training: bool) -> None:
-        """Training mode turns on dropout; a new or loaded model is not in it."""
-        self.training = bool(training)
-
-    def _dropout(self, key: DropoutKey | None, layer: str | int) -> DropoutSource:
-        active = self.training and (self.config.dropout > 0 or self.config.attention_dropout > 0)
-        if active and key is None:
-            raise InputError("This model is in training mode and has dropout: pass dropout_key=(seed, step), "
-                             "which says what to drop, or call set_training(False).")
-        if not active or key is None:
-            return lambda place: None
-        if not isinstance(key, tuple) or not key:
-            raise InputError(f"dropout_key must be a tuple such as (seed, step), not {key!r}.")
-        seed, *purpose = key
-        return lambda place: generator(seed, "dropout", *purpose, layer, place)
+        """Kept for scripts that call it: a pass has dropout exactly if it is given a dropout_key."""
+        if training:
+            raise InputError("There is no training mode: pass dropout_key=(seed, step) to a pass that shall have "
+                             "dropout; all others have none.")
 
     def _require_finite(self, result: Array, what: str) -> None:
         if np.isfinite(result.sum()):         # one NaN or infinity is enough to spoil a sum

@@ -18,17 +18,28 @@ from ..errors import ParameterError
 from ..randomness import generator
 from .arrays import Array, IntArray
 
-_AT_A_TIME = 1 << 20          # numbers of a product that are computed before they are added
+_AT_A_TIME = 1 << 20          # elements of a product that are computed before they are added
 
 
 @dataclass(frozen=True)
 class ParamSpec:
-    """A parameter: its name, its shape, and its start, normal around `mean` with deviation `std`."""
+    """A parameter: its name and shape, how it is drawn (normal around `mean` with deviation `std`), and what it is."""
 
     name: str
     shape: tuple[int, ...]
     std: float = 0.0
     mean: float = 0.0
+    component: str = ""                   # embeddings, attention, feedforward, norm, mlm_head, pooler or task_head
+    layer: int | None = None
+    axes: tuple[str, ...] = ()            # what the axes run over, where that matters: "vocabulary", "positions"
+    symbol: str = ""                      # in formulas: W_Q, gamma
+
+    @property
+    def group(self) -> str:
+        """The part of the model that it belongs to: embeddings, layer_0, layer_1, ..., head."""
+        if self.layer is not None:
+            return f"layer_{self.layer}"
+        return "embeddings" if self.component == "embeddings" else "head"
 
 
 @dataclass(frozen=True)
@@ -38,10 +49,14 @@ class Tie:
     name: str
     target: str
     transposed: bool = False
+    symbol: str = ""
 
 
 class Gradients(Protocol):
-    """Where a backward leaves the gradients of parameters: each call adds to what the name has."""
+    """Where a backward leaves the gradients of parameters: each call adds to what the name has.
+
+    What is passed belongs to the gradients from then on: the caller does not change it any more.
+    """
 
     def add(self, name: str, value: Array) -> None:
         """The gradient of a whole parameter."""
@@ -51,6 +66,9 @@ class Gradients(Protocol):
 
     def add_product(self, name: str, x: Array, dy: Array) -> None:
         """The gradient x^T dy (in, out) of a matrix, as factors x (N, in) and dy (N, out)."""
+
+    def complete(self, names: Iterable[str]) -> None:
+        """This backward adds no more to these parameters. A hint: what is never announced is complete at the end."""
 
 
 class Parameters(Mapping[str, Array]):
@@ -121,6 +139,9 @@ class Parameters(Mapping[str, Array]):
 
     def add_product(self, name: str, x: Array, dy: Array) -> None:
         add_product(self[name], x, dy)
+
+    def complete(self, names: Iterable[str]) -> None:
+        pass
 
     def initialise(self, seed: int) -> None:
         """Draw every parameter anew, each from its own generator and the same in either precision."""

@@ -1,43 +1,222 @@
-"""The one table from a config's word to the class or functions that it names.
+"""The one table from the words of a config to what they name.
 
-To add a variant: write its file, add its word here, and ship a preset that uses it.
+A word such as `activation: gelu` is looked up here and compared nowhere. `register` puts a word in a slot, in this
+package's files and in a user's own file alike:
+
+    @register("score_term", "distance_penalty")
+    class DistancePenalty: ...
+
+A word may carry arguments, which go to what it names: `window(size=64)`. A list of words is joined by `+`, each with a
+weight if the slot has a use for one: `masked + 0.5 sentence_order`.
 """
 
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
-from .config import ModelConfig
-from .modules.blocks.layer import PostLNLayer, PreLNLayer
-from .modules.embeddings.embeddings import LearnedPositions, NoPositions
-from .modules.feedforward.mlp import Activation
-from .modules.heads.language import BertHead, NoHead, NoPooler, PlainHead, TanhPooler
-from .ops.gelu import gelu_backward, gelu_forward
-from .ops.gelu_tanh import gelu_tanh_backward, gelu_tanh_forward
-from .ops.relu import relu_backward, relu_forward
 
-SLOTS: dict[str, dict[str, Any]] = {
-    "position_embeddings": {"learned": LearnedPositions, "none": NoPositions},
-    "block": {"post_ln": PostLNLayer, "pre_ln": PreLNLayer},
-    "activation": {"relu": Activation(relu_forward, relu_backward),
-                   "gelu": Activation(gelu_forward, gelu_backward, extra=1),
-                   "gelu_tanh": Activation(gelu_tanh_forward, gelu_tanh_backward, extra=2)},
-    "mlm_head": {"plain": PlainHead, "bert": BertHead, "none": NoHead},
-    "pooler": {"none": NoPooler, "tanh": TanhPooler},
+# every slot, and what a word in it names
+SLOTS = {
+    "activation": "core.ops.Activation: an element-wise operation",
+    "norm": "core.module.Norm: normalises rows; made from (config, name, layer, component)",
+    "score_term": "core.module.ScoreTerm: acts on attention's queries, keys or scores; made from (config, layer)",
+    "attention": "a Module that mixes tokens: made from (config, layer)",
+    "feedforward": "a Module that works on each token: made from (config, layer)",
+    "block": "a Module, one layer of the model: made from (config, layer)",
+    "stack": "core.module.Stack: how layers are run; made from (config)",
+    "position_embeddings": "core.module.Positions: what tells the first layer where a token is; made from (config)",
+    "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
+    "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",
+    "task_head": "core.module.Head: from hidden rows to the scores of labels; made from (config, outputs, dropout)",
+    "objective": "objectives.objective.Objective: what training minimises",
+    "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step",
+    "schedule": "a function (progress, decay_share) -> share of the learning rate",
+    "init": "training.inits.normal.Init: changes freshly drawn parameters",
 }
+Named = TypeVar("Named")
 
 
-def check_words(config: ModelConfig) -> None:
-    """Refuse a word that names nothing."""
-    for slot, choices in SLOTS.items():
-        word = getattr(config, slot)
-        if word not in choices:
-            near = get_close_matches(word[:100], choices, n=1, cutoff=0.0)[0]
-            raise ConfigError(f"{slot}: {word[:100]!r} is not a choice; the nearest is {near!r}, and all are "
-                              f"{', '.join(choices)}.")
+class Entry(NamedTuple):
+    """What a word names, and the file that registered it."""
+
+    named: Any
+    file: str
 
 
-def fill(config: ModelConfig, slot: str) -> Any:
-    """What the config's word for this slot names."""
-    check_words(config)
-    return SLOTS[slot][getattr(config, slot)]
+_TABLE: dict[str, dict[str, Entry]] = {slot: {} for slot in SLOTS}
+_PACKAGE = Path(__file__).parents[1]
+
+
+def register(slot: str, word: str) -> Callable[[Named], Named]:
+    """Let `word` name the decorated class or function in `slot`. A word that exists already is refused."""
+    if slot not in SLOTS:
+        raise ConfigError(f"There is no slot {slot!r}; {_choices(slot, list(SLOTS))}")
+    if not re.fullmatch(r"[a-z]\w*", word):
+        raise ConfigError(f"A word of a config is made of letters, digits and _, and begins with a small letter; "
+                          f"{word!r} is not.")
+    file = sys._getframe(1).f_code.co_filename
+
+    def enter(named: Named) -> Named:
+        known = _TABLE[slot].get(word)
+        if known is not None and known.file != file:
+            raise ConfigError(f"{slot}: {word!r} is registered already, by {Path(known.file).name}; choose another "
+                              "word.")
+        _TABLE[slot][word] = Entry(named, file)
+        return named
+
+    return enter
+
+
+@contextmanager
+def restored_registry() -> Iterator[None]:
+    """Whatever is registered in this block is forgotten at its end."""
+    before = {slot: dict(words) for slot, words in _TABLE.items()}
+    try:
+        yield
+    finally:
+        for slot, words in before.items():
+            _TABLE[slot] = words
+
+
+def words(slot: str) -> list[str]:
+    """The words that can fill a slot."""
+    return list(_TABLE[slot])
+
+
+def plugin_file(slot: str, text: str) -> str | None:
+    """The name of the file outside this package that registered the word; None for a built-in word."""
+    file = Path(find(slot, text).file)
+    return None if file.is_relative_to(_PACKAGE) else file.name
+
+
+def find(slot: str, text: str) -> Entry:
+    """The entry of a word, whose arguments are left aside."""
+    name = parse_word(text, slot).name
+    if name not in _TABLE[slot]:
+        raise ConfigError(f"{slot}: {name[:100]!r} is not a choice; {_choices(name, words(slot))} "
+                          "A word of your own is made known with --import FILE.")
+    return _TABLE[slot][name]
+
+
+def make(slot: str, text: "str | Word", *arguments: Any, **more: Any) -> Any:
+    """What the word names, called with these arguments and the word's own; returned as it is if it is no function."""
+    word = parse_word(text, slot) if isinstance(text, str) else text
+    named = find(slot, word.name).named
+    if not callable(named) and not word.arguments and not word.options:
+        return named
+    try:
+        inspect.signature(named).bind(*arguments, *word.arguments, **more, **word.options)
+    except TypeError as error:
+        raise ConfigError(f"{slot}: {word} does not fit what {word.name} takes: {error}.") from None
+    return named(*arguments, *word.arguments, **more, **word.options)
+
+
+def _choices(wrong: str, known: list[str]) -> str:
+    if not known:
+        return "there are none."
+    near = get_close_matches(wrong[:100], known, n=1, cutoff=0.0)[0]
+    return f"the nearest is {near!r}, and all are {', '.join(known)}."
+
+
+# -------------------------------------------------------------------- the grammar of words
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a config with its arguments: `lookahead(adamw, every=5)`."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()                       # numbers, booleans, or Words
+    options: dict[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+
+    def __str__(self) -> str:
+        inside = [*map(str, self.arguments), *(f"{key}={value}" for key, value in self.options.items())]
+        return self.name + (f"({', '.join(inside)})" if inside else "")
+
+
+def parse_word(text: str, what: str = "A word") -> Word:
+    """One word, as in `window(size=64)`."""
+    found = parse_words(text, what)
+    if len(found) != 1 or found[0].weight != 1.0:
+        raise ConfigError(f"{what}: {text[:100]!r} must be one word.")
+    return found[0]
+
+
+def parse_words(text: str, what: str = "A list of words") -> list[Word]:
+    """Words joined by +, each with a weight in front or none; an empty text has none."""
+    return _Reader(text, what).whole()
+
+
+class _Reader:
+    """Recursive descent:  words = term (+ term)*   term = [number] word   word = name [ ( arguments ) ]"""
+
+    def __init__(self, text: str, what: str):
+        self.text, self.what = text[:1000], what
+        self.tokens = re.findall(r"[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S", self.text)
+        self.at = 0
+
+    def whole(self) -> list[Word]:
+        found = [] if not self.tokens else [self.term()]
+        while self.at < len(self.tokens):
+            self.take("+")
+            found.append(self.term())
+        return found
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, expected: str | None = None) -> str:
+        token = self.peek()
+        if not token or (expected is not None and token != expected):
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: it has {token or 'its end'!r} where "
+                              f"{expected or 'a word'!r} belongs.")
+        self.at += 1
+        return token
+
+    def term(self) -> Word:
+        weight = self.number(self.take()) if self.is_number(self.peek()) else 1.0
+        found = self.word()
+        return Word(found.name, found.arguments, found.options, weight)
+
+    def word(self) -> Word:
+        name = self.take()
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} has {name!r} where a word belongs.")
+        arguments: list[Any] = []
+        options: dict[str, Any] = {}
+        if self.peek() == "(":
+            self.take()
+            while self.peek() != ")":
+                if self.tokens[self.at + 1 : self.at + 2] == ["="]:
+                    key, _ = self.take(), self.take("=")
+                    options[key] = self.value()
+                else:
+                    arguments.append(self.value())
+                if self.peek() != ")":
+                    self.take(",")
+            self.take(")")
+        return Word(name, tuple(arguments), options)
+
+    def value(self) -> Any:
+        token = self.peek()
+        if self.is_number(token):
+            return self.number(self.take())
+        if token in ("true", "false"):
+            return self.take() == "true"
+        return self.word()
+
+    @staticmethod
+    def is_number(token: str) -> bool:
+        return bool(re.match(r"-?\.?\d", token))
+
+    @staticmethod
+    def number(token: str) -> Any:
+        return float(token) if re.search(r"[.eE]", token) else int(token)

@@ -1,13 +1,13 @@
 """Which tokens of a batch are computed to the end.
 
-The MLM loss reads masked positions alone. Below the last layer every token matters, as a key and a
-value; above that, only the selected rows do. A Selection carries the rows of a (B, T) batch, taken
-in reading order, through the last layer. Selecting all of them is the same code with no copies.
+The MLM loss reads masked positions alone. Below the last layer every token matters, as a key and a value; above
+that, only the selected rows do. A Selection carries the rows of a (B, T) batch, in reading order, through the last
+layer. Selecting all of them is the same code with no copies.
 """
 
 import numpy as np
 
-from .arrays import Array, BoolArray
+from .arrays import Array, BoolArray, IntArray
 
 
 class Selection:
@@ -23,9 +23,32 @@ class Selection:
         self.M = len(self.rows)
         counts = positions.sum(axis=1)
         self.m = int(counts.max(initial=0))                     # columns of the grid of queries
-        # where each selected row stands in the (B, m) grid: nothing to do if all sequences fill it
+        # where each selected row is in the (B, m) grid; None if all sequences fill it
         uneven = bool((counts != self.m).any())
         self._slots = np.flatnonzero(np.arange(self.m) < counts[:, None]) if uneven else None
+
+    def everything(self) -> "Selection":
+        """All tokens of the same batch."""
+        return self if self.rows is None else Selection(self.B, self.T)
+
+    def mask(self) -> BoolArray:
+        """(B, T), True at the selected tokens."""
+        return np.ones((self.B, self.T), bool) if self.positions is None else self.positions
+
+    def counts(self) -> IntArray:
+        """How many tokens of each sequence are selected (B,)."""
+        counts: IntArray = self.mask().sum(axis=1)
+        return counts
+
+    def query_positions(self) -> IntArray:
+        """The position of each query in its sequence: (1, T), or (B, m), zeros where the grid is not filled."""
+        if self.rows is None:
+            return np.arange(self.T)[None]
+        if self._slots is None:
+            return (self.rows % self.T).reshape(self.B, self.m)
+        grid = np.zeros(self.B * self.m, np.int64)
+        grid[self._slots] = self.rows % self.T
+        return grid.reshape(self.B, self.m)
 
     def take(self, x: Array) -> Array:
         """x (B*T, H) -> its selected rows (M, H)."""

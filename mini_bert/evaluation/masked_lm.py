@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
+from ..objectives.masked import masked_predictions, micro_batches
 from ..text.batches import Batches, MLMBatch
 from ..text.corpora.corpus import Corpus
-from ..training.batch_gradients import micro_batches
 from ..training.workers import Workers, workers
 from .ngrams import NgramCounts
-from .probabilities import target_losses
 
 FREQUENCY_BANDS = (100, 1000, 10_000)         # upper ranks of the bands; the rest is the last band
 
@@ -60,27 +59,16 @@ class MaskedReport:
 
 def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> Predictions:
     """The model's loss at every masked position of the batches."""
-    training, model.training = model.training, False
-
-    def one(batch: MLMBatch) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                  positions=batch.mask_positions, recompute=True)
-        targets = batch.target_ids[batch.mask_positions]
-        return target_losses(logits, targets), logits.argmax(axis=1) == targets
-
-    try:
-        results = team.map(one, batches)
-    finally:
-        model.training = training
-    if not results:
+    if not batches:
         raise InputError("There is nothing to evaluate: no token is masked.")
+    found = masked_predictions(model, batches, team)
     places = [np.nonzero(batch.mask_positions) for batch in batches]
     return Predictions(
         np.concatenate([columns for _, columns in places]),
         np.concatenate([batch.target_ids[where] for batch, where in zip(batches, places, strict=True)]),
         np.concatenate([batch.target_ids[rows, columns - 1] for batch, (rows, columns)
                         in zip(batches, places, strict=True)]),
-        np.concatenate([loss for loss, _ in results]), np.concatenate([right for _, right in results]))
+        found.loss, found.right)
 
 
 class Frequencies(NgramCounts):

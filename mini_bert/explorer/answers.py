@@ -9,7 +9,6 @@ from typing import Any
 from ..analysis.dynamics.gradient_flow import gradient_flow
 from ..analysis.passes.backward_steps import verify_entry
 from ..analysis.passes.forward_steps import explain_cell
-from ..analysis.passes.structure import has_head
 from ..errors import InputError
 from ..version import __version__
 from .layer_answers import attention, layers, saliency
@@ -28,8 +27,8 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
     return {"name": session.name, "version": __version__, "parameters": session.model.get_parameter_count(),
             "config": {key: getattr(config, key) for key in (
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
-            "predicts": has_head(session.model), "longest_text": LONGEST_TEXT, "optimisers": list(OPTIMISERS),
-            "example": _example(session), "run": None if session.run is None else session.run.name,
+            "predicts": session.model.modules.predicts_words, "longest_text": LONGEST_TEXT,
+            "optimisers": list(OPTIMISERS), "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
 
 
@@ -53,7 +52,8 @@ def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
     answer = {"tokens": found.tokens, "original": passes.original, "ids": found.ids.tolist(), "masks": passes.masks,
               "special": [not bool(passes.tokenizer.vocabulary.ordinary[i]) for i in passes.tokenizer.encode(
                   passes.query.text)]}
-    return answer | (_predictions(passes) if has_head(session.model) else {"predictions": [], "loss": None})
+    predicts = session.model.modules.predicts_words
+    return answer | (_predictions(passes) if predicts else {"predictions": [], "loss": None})
 
 
 def _predictions(passes: Passes) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from ..analysis.attention.heads import explore_attention_heads
 from ..analysis.explorer import compare_layer_representations
 from ..analysis.passes.logit_lens import logit_lens
 from ..analysis.passes.saliency import gradient_times_input, integrated_gradients
-from ..analysis.passes.structure import has_head
 from ..errors import InputError
 from .matrices import stacked
 from .queries import Parameters, read_query, required, whole_numbers
@@ -27,7 +26,7 @@ def layers(session: Session, parameters: Parameters) -> dict[str, Any]:
     """What each layer would predict, and how alike the layers are."""
     passes = session.passes(read_query(parameters))
     answer: dict[str, Any] = {}
-    if has_head(session.model):
+    if session.model.modules.predicts_words:
         answer["lens"] = _lens(passes)
     try:
         found = compare_layer_representations(session.model, session.tokenizer, passes.query.text,

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from ..analysis.passes.backward_steps import BackwardPass, backward_pass
 from ..analysis.passes.forward_steps import ForwardPass, forward_pass
 from ..analysis.passes.sequences import Sentence, read_sentence
-from ..analysis.passes.structure import has_head
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
@@ -24,7 +23,7 @@ from ..core.params import Parameters
 from ..errors import InputError, NumericalError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.optimisers.adamw import AdamW
-from ..training.param_groups import parts_of
+from ..training.param_groups import groups_of
 from .queries import Query
 from .runs import Run
 
@@ -73,7 +72,7 @@ class Passes:
     @cached_property
     def targets(self) -> dict[int, int]:
         """The id to find at each mask; where none is known, the model's own first choice."""
-        if not has_head(self.model):
+        if not self.model.modules.predicts_words:
             raise InputError("This model has no MLM head, so it predicts no words and has no loss.")
         return {p: self.sentence.targets.get(p, int(self.probabilities[p].argmax()))
                 for p in sorted({*self.masks, *self.sentence.targets})}
@@ -216,7 +215,7 @@ class Session:
     def _parts(self, gradient: npt.NDArray[np.floating], before: npt.NDArray[np.floating]) -> list[dict[str, Any]]:
         """By part of the model: the norm of its gradient, of its change, and of its change beside its size."""
         params, sums = self.model.params, dict[str, list[float]]()
-        for name, part in parts_of(self.model).items():
+        for name, part in groups_of(self.model.params).items():
             for start in range(params.slices[name].start, params.slices[name].stop, _AT_A_TIME):
                 here = slice(start, min(start + _AT_A_TIME, params.slices[name].stop))
                 some = (gradient[here], params.flat[here] - before[here], before[here])

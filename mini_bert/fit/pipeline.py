@@ -23,8 +23,9 @@ from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..text.wordpiece.tokenizer_files import WHOLE
 from ..training.grow import grow_model
 from ..training.log import read_log
+from ..training.loop import Listener
 from ..training.run import CONFIG, resume_run, start_run
-from ..training.trainer import Listener, Trainer
+from ..training.trainer import Trainer
 from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, release, write_result
 
 REPORT = "report.html"

@@ -32,7 +32,7 @@ def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
     done = 0
     for numbers in by_length(rows, batch_size):
         ids, mask = padded([rows[i] for i in numbers], tokenizer.vocabulary.pad)
-        hidden, _ = model.encode(ids, mask, recompute=True)               # (B, T, H), nothing else is kept
+        hidden, _ = model.encode(ids, mask, forward_only=True)               # (B, T, H), nothing else is kept
         weights = mask / mask.sum(axis=1, keepdims=True)
         vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))
         done += len(numbers)

@@ -1,7 +1,7 @@
 """Checkpoints: directories that are either whole or not there.
 
     checkpoints/step-N/    config.json, model.safetensors, tokenizer files: a model that `mini_bert.load` opens
-                           optimiser.safetensors: AdamW's two moments
+                           optimiser.safetensors: the optimiser's state arrays
                            state.json: where the run stands
                            checksums.json: of each of these files, written last
 
@@ -11,6 +11,7 @@ checkpoint is passed over for the one before it.
 
 import json
 import shutil
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +25,11 @@ from ..errors import CheckpointError
 from ..files import replace_directory, write_files
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
-CHECKSUMS, STATE, MOMENTS = "checksums.json", "state.json", "optimiser.safetensors"
+CHECKSUMS, STATE, OPTIMISER = "checksums.json", "state.json", "optimiser.safetensors"
 
 
 def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None,
-                     state: dict[str, Any], moments: dict[str, Array] | None = None) -> None:
+                     state: dict[str, Any], optimiser: Mapping[str, Array] | None = None) -> None:
     """Make the directory `target`; one of that name is replaced when the new one is whole."""
     partial = target.parent / f".{target.name}.partial"
     try:
@@ -39,8 +40,8 @@ def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenize
             model.vocab_digest = tokenizer.vocabulary.digest()        # its ids have been learned
         model.save(partial)
         write_files(partial, {STATE: json.dumps(state, indent=2).encode()})
-        if moments is not None:
-            write_files(partial, {MOMENTS: safetensors_chunks(moments)})
+        if optimiser is not None:
+            write_files(partial, {OPTIMISER: safetensors_chunks(optimiser)})
         sums = {file.name: _checksum(file) for file in sorted(partial.iterdir())}
         write_files(partial, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
         replace_directory(partial, target)
@@ -84,18 +85,19 @@ def read_state(directory: Path) -> dict[str, Any]:
     return state
 
 
-def read_moments(directory: Path, like: Array) -> dict[str, Array]:
+def read_optimiser(directory: Path, like: Mapping[str, Array]) -> dict[str, Array]:
+    """The state arrays of the optimiser, with the names and shapes of `like`."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
-        moments: dict[str, Array] = load_file(directory / MOMENTS)
+        state: dict[str, Array] = load_file(directory / OPTIMISER)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{directory / MOMENTS} cannot be read: {error}.") from None
-    if any(name not in moments or moments[name].shape != like.shape or moments[name].dtype != like.dtype
-           for name in ("m", "v")):
-        raise CheckpointError(f"{directory / MOMENTS} is not of this model.")
-    return moments
+        raise CheckpointError(f"{directory / OPTIMISER} cannot be read: {error}.") from None
+    if any(name not in state or state[name].shape != array.shape or state[name].dtype != array.dtype
+           for name, array in like.items()):
+        raise CheckpointError(f"{directory / OPTIMISER} is not of this model and optimiser.")
+    return state
 
 
 def list_checkpoints(folder: Path) -> list[Path]:

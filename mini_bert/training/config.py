@@ -3,20 +3,28 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar
 
+from .. import objectives  # noqa: F401  (they fill the registry)
 from ..configs import load_sections
 from ..core.config import ModelConfig
+from ..core.model import MiniBERT
+from ..core.params import Parameters
+from ..core.registry import find, make, parse_word
 from ..errors import ConfigError
+from ..objectives.objective import CorpusObjective
 from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import Masking
-from .initial_model import INITS
-from .schedules import SCHEDULES
+from . import inits, optimisers, schedules  # noqa: F401  (they fill the registry)
+from .optimisers.optimiser import Optimiser
+from .param_groups import groups_of, rate_factors
 from .workers import available_cores
 
 _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more memory
+_OF_OPTIMISERS = ("beta1", "beta2", "epsilon", "weight_decay")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -27,7 +35,8 @@ class TrainingConfig(Settings):
     # how long
     steps: int = 10_000
     budget: str = ""                      # a time such as 30m or 1h30m, in place of steps
-    # what a step sees
+    # what is learned, and what a step sees
+    objective: str = "masked"
     batch_size: int = 32                  # sequences
     micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 1,024 tokens
     max_seq_length: int = 0               # 0: the model's
@@ -39,6 +48,7 @@ class TrainingConfig(Settings):
     init: str = "normal"                  # normal, or local: the first layer looks at neighbours
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
     # the optimiser
+    optimiser: str = "adamw"
     learning_rate: float = 1e-3
     schedule: str = "linear"              # linear, cosine, constant or wsd
     warmup_steps: int = 500
@@ -75,10 +85,10 @@ class TrainingConfig(Settings):
         for name in ("final_rate", "decay_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
-        for name, choices in (("schedule", SCHEDULES), ("sequences", MODES), ("init", INITS)):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is not a choice; "
-                                  f"choose one of {', '.join(choices)}.")
+        if self.sequences not in MODES:
+            raise ConfigError(f"sequences: {self.sequences!r} is not a choice; choose one of {', '.join(MODES)}.")
+        for slot in ("objective", "optimiser", "schedule", "init"):
+            find(slot, getattr(self, slot))
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
         self.masking()        # refuses a wrong rate or unit
@@ -102,6 +112,27 @@ class TrainingConfig(Settings):
         suitable = min(-(-self.batch_size // 2), max(1, _MICRO_BATCH_TOKENS // length))
         return replace(self, threads=threads, max_seq_length=length,
                        micro_batch_size=min(self.micro_batch_size or suitable, self.batch_size))
+
+
+def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
+    """What the config's word names, for this model."""
+    made: CorpusObjective[Any, Any] = make("objective", config.objective, model,
+                                           micro_batch_size=config.micro_batch_size,
+                                           recompute=config.gradient_checkpointing)
+    return made
+
+
+def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
+    """What the config's word names, with the settings of the config that it takes: beta1, weight_decay and the like."""
+    takes = signature(find("optimiser", config.optimiser).named).parameters
+    own = parse_word(config.optimiser, "optimiser").options
+    settings = {name: getattr(config, name) for name in takes if hasattr(config, name) and name not in own}
+    for name in _OF_OPTIMISERS:
+        if name not in takes and getattr(config, name) != getattr(TrainingConfig, name):
+            raise ConfigError(f"{name} is set, but the optimiser {config.optimiser} takes none.")
+    made: Optimiser = make("optimiser", config.optimiser, params, **settings, groups=groups_of(params),
+                           factors=rate_factors(params, config.layer_decay, config.freeze))
+    return made
 
 
 def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,

@@ -24,8 +24,8 @@ from ..core.config import ModelConfig
 from ..errors import ConfigError
 from .config import TrainingConfig, load_run_config
 from .log import read_log
+from .loop import Listener
 from .run import CONFIG, resume_run, start_run
-from .trainer import Listener
 
 Announce = Callable[[str, int], Listener]         # name and seed of a run -> who listens to it
 

@@ -9,23 +9,24 @@ The parameters of the MLM head take no part: neither the gradient nor weight dec
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.model import DropoutKey
-from ..core.params import Gradients
+from ..core.registry import find
 from ..core.task_model import TaskBatch, TaskModel
 from ..errors import ConfigError, DataError, NumericalError
+from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
-from .batch_gradients import ParallelGradients
-from .optimisers.adamw import AdamW, clip_factor
+from .loop import Loop, State
+from .optimisers.adamw import AdamW
 from .param_groups import rate_factors
-from .schedules import SCHEDULES, learning_rate
-from .workers import Workers, workers
+from .schedules import learning_rate
+from .update import StepResult, Update
+from .workers import workers
 
 _POOL = 50                    # batches whose examples are sorted by length together
 
@@ -62,8 +63,7 @@ class FinetuneConfig(Settings):
                 raise ConfigError(f"{name} must be in [0, 1), not {getattr(self, name)}.")
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
-        if self.schedule not in SCHEDULES:
-            raise ConfigError(f"schedule: {self.schedule!r} is not a choice; choose one of {', '.join(SCHEDULES)}.")
+        find("schedule", self.schedule)
 
 
 @dataclass(frozen=True)
@@ -97,65 +97,63 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     """Train `model` on examples of these lengths (tokens); `score` gives the figure to raise, on data of its own."""
     if not len(lengths):
         raise DataError("There are no examples to train on.")
-    per_epoch = ceil(len(lengths) / config.batch_size)
-    total = config.epochs * per_epoch
-    factors = rate_factors(model, config.layer_decay, config.freeze)
-    unused = [name for name in (*model.params, *model.params.ties) if name.startswith("mlm_")]
-    factors |= {name: 0.0 for name in unused if name in factors}
-    optimiser = AdamW(model.params, config.learning_rate, weight_decay=config.weight_decay, factors=factors)
+    batches = _EpochBatches(lengths, collate, config)
+    per_epoch = len(batches)
+    state = State(total_steps=config.epochs * per_epoch)
+    ends = {round(per_epoch * (i + 1) / config.evaluations) for i in range(config.evaluations)}
     best, kept, scores, since = float("-inf"), model.params.flat.copy(), list[float](), 0
-    smoothed: float | None = None
-    step = 0
+
+    def after(result: StepResult, batch: Sequence[TaskBatch]) -> bool:
+        nonlocal best, since
+        if (state.step - 1) % per_epoch + 1 in ends:
+            scores.append(score(model))
+            since += 1
+            if scores[-1] > best:
+                best, since = scores[-1], 0
+                kept[...] = model.params.flat
+        if progress is not None:
+            progress(Progress(state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
+                              scores[-1] if scores else None, best if scores else None))
+        return bool(config.patience and since >= config.patience)
+
+    def rate(step: int) -> float:
+        return learning_rate(step, state.total_steps, peak=config.learning_rate, schedule=config.schedule,
+                             warmup=int(config.warmup_share * state.total_steps))
+
     with workers(config.threads) as team:
-        gradients = ParallelGradients(model.params, team, _loss(model, config), unused)
-        for epoch in range(config.epochs):
-            ends = {round(per_epoch * (i + 1) / config.evaluations) for i in range(config.evaluations)}
-            for number, batch in enumerate(_batches(lengths, config, epoch), 1):
-                loss = _step(model, gradients, optimiser, batch, collate, step, total, config, team)
-                smoothed = loss if smoothed is None else 0.98 * smoothed + 0.02 * loss
-                step += 1
-                if number in ends:
-                    model.set_training(False)
-                    scores.append(score(model))
-                    since += 1
-                    if scores[-1] > best:
-                        best, since = scores[-1], 0
-                        kept[...] = model.params.flat
-                if progress is not None:
-                    progress(Progress(step, total, epoch, smoothed, scores[-1] if scores else None,
-                                      best if scores else None))
-                if config.patience and since >= config.patience:
-                    break
-            if config.patience and since >= config.patience:
-                break
-    model.set_training(False)
+        update = Update(TaskLoss(model, recompute=config.recompute), _optimiser(model, config), team,
+                        max_grad_norm=config.max_grad_norm)
+        try:
+            Loop(update, batches, rate, state, seed=config.seed).run(after)
+        except NumericalError as error:
+            raise NumericalError(f"{error} Try a lower learning rate (it was {config.learning_rate:g}).") from None
     model.params.flat[...] = kept
-    return Finetuned(best, scores, step, step < total)
+    return Finetuned(best, scores, state.step, state.step < state.total_steps)
 
 
-def _loss(model: TaskModel, config: FinetuneConfig) -> Callable[[TaskBatch, Gradients, DropoutKey], tuple[float, int]]:
-    def loss(part: TaskBatch, grads: Gradients, dropout_key: DropoutKey) -> tuple[float, int]:
-        return model.add_gradients(part, grads, dropout_key, recompute=config.recompute)
+def _optimiser(model: TaskModel, config: FinetuneConfig) -> AdamW:
+    """Of all parameters but those of the other heads, which stay as they are."""
+    factors = rate_factors(model.params, config.layer_decay, config.freeze)
+    factors |= {name: 0.0 for name, spec in model.params.specs.items() if spec.component == "mlm_head"}
+    return AdamW(model.params, config.learning_rate, weight_decay=config.weight_decay, factors=factors)
 
-    return loss
 
+class _EpochBatches:
+    """Batches of similar length, each as its micro-batches; all examples once in every epoch, in random order."""
 
-def _step(model: TaskModel, gradients: ParallelGradients[TaskBatch], optimiser: AdamW, batch: npt.NDArray[np.int64],
-          collate: Collate, step: int, total: int, config: FinetuneConfig, team: Workers) -> float:
-    """One step; its mean loss."""
-    model.set_training(True)
-    size = config.micro_batch_size
-    parts = [collate(batch[start : start + size]) for start in range(0, len(batch), size)]
-    loss = gradients.compute_parts(parts, config.seed, step)
-    norm = optimiser.grad_norm(gradients.gradients, team) / max(loss.masked, 1)
-    if not (isfinite(loss.total) and isfinite(norm)):
-        raise NumericalError(f"Step {step} of the fine-tuning has no finite loss or gradient; try a lower learning "
-                             f"rate (it was {config.learning_rate:g}).")
-    rate = learning_rate(step, total, peak=config.learning_rate, schedule=config.schedule,
-                         warmup=int(config.warmup_share * total))
-    optimiser.step(gradients.gradients, learning_rate=rate, workers=team,
-                   scale=clip_factor(norm, config.max_grad_norm) / max(loss.masked, 1))
-    return loss.mean
+    def __init__(self, lengths: Sequence[int], collate: Collate, config: FinetuneConfig):
+        self.lengths, self.collate, self.config = lengths, collate, config
+        self._epoch: tuple[int, list[npt.NDArray[np.int64]]] = (-1, [])
+
+    def __len__(self) -> int:
+        return ceil(len(self.lengths) / self.config.batch_size)
+
+    def __getitem__(self, step: int) -> list[TaskBatch]:
+        epoch, number = divmod(step, len(self))
+        if self._epoch[0] != epoch:
+            self._epoch = epoch, _batches(self.lengths, self.config, epoch)
+        batch, size = self._epoch[1][number], self.config.micro_batch_size
+        return [self.collate(batch[start : start + size]) for start in range(0, len(batch), size)]
 
 
 def _batches(lengths: Sequence[int], config: FinetuneConfig, epoch: int) -> list[npt.NDArray[np.int64]]:

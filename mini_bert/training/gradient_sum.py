@@ -1,121 +1,183 @@
 """The sum of the gradients of several micro-batches, computed at the same time by several threads.
 
-Floating-point addition is not associative, so a sum in the order of arrival would differ from run to run.
-Here each micro-batch has a turn. A gradient whose turn has not come is laid aside; whoever adds the one before
-it adds it too. The result is that of one thread, bit for bit, whatever the number of threads; there is one
-buffer for all of them, and nobody waits.
+Floating-point addition is not associative, so a sum in the order of arrival would differ from run to run. Here the
+gradients of a parameter are added along a fixed binary tree over the numbers of the micro-batches:
 
-The first turn's gradients are not added to zeros but written over what the last step left, by the matrix
-product itself where there is one. A product so large that it should not be in memory twice, as that of a large
-vocabulary, waits for its turn as its two factors.
+    ((0 + 1) + (2 + 3)) + ((4 + 5) + 6)
+
+Whoever arrives second at a node adds both sides and climbs; nobody waits. The result is the same, bit for bit,
+whatever the number of threads, and it would be if each aligned block of micro-batches were summed on another machine.
+
+Within a micro-batch a parameter may get any number of contributions, which are added in the order of its backward.
+They enter the tree when the backward announces that there will be no more (`complete`), or at its end. The leftmost
+path of the tree is the buffer of the result itself, and its first gradient is written over what the last step left,
+by the matrix product itself where there is one. A product so large that it should not be in memory twice, as that of
+a large vocabulary, waits as its two factors.
 """
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterable
 from threading import Lock
 from typing import NamedTuple
+
+import numpy as np
 
 from ..core.arrays import Array, IntArray
 from ..core.params import Parameters, add_product
 
-_SMALL = 1 << 22              # numbers of a product that may wait as a whole
+_SMALL = 1 << 22              # elements of a product that may wait as a whole
 
 
-class _Part(NamedTuple):
-    """A gradient on its way: of a whole parameter, of some rows, or as the factors of a product."""
+class _Piece(NamedTuple):
+    """A contribution: to a whole parameter, to some rows, or as the factors of a product x^T value."""
 
-    name: str
+    name: str                 # the parameter's own name, or one tied to it
     value: Array
     rows: IntArray | None = None
-    x: Array | None = None    # the gradient is x^T value
+    x: Array | None = None
+
+    def is_large_product(self) -> bool:
+        return self.x is not None and self.x.shape[1] * self.value.shape[1] > _SMALL
+
+    def add_to(self, view: Array, overwrite: bool) -> None:
+        if self.x is not None:
+            add_product(view, self.x, self.value, overwrite=overwrite)
+        elif self.rows is not None:
+            if overwrite:
+                view.fill(0)
+            view[self.rows] += self.value
+        elif overwrite:
+            view[...] = self.value
+        else:
+            view += self.value
 
 
 class GradientSum:
-    """`begin()`, then each micro-batch leaves its gradients in `turn(i)`, then `finish()`."""
+    """`begin(n)`, then each of n micro-batches leaves its gradients in `micro_batch(i)`, then `finish()`."""
 
-    def __init__(self, gradients: Parameters, unused: Collection[str] = ()):
-        """`unused` are names, ties among them, to which no backward will add."""
+    def __init__(self, gradients: Parameters):
         self.gradients = gradients
-        self._target = {name: gradients.ties[name].target if name in gradients.ties else name
-                        for name in (*gradients, *gradients.ties)}
-        # how often one backward adds to a parameter: once, and once more for each of its other names
-        self._uses = Counter(target for name, target in self._target.items() if name not in unused)
+        self._owner = {name: gradients.ties[name].target if name in gradients.ties else name
+                       for name in (*gradients, *gradients.ties)}
         self._locks = {name: Lock() for name in gradients}
-        self._added: dict[str, int] = {}
-        self._aside: dict[str, dict[int, _Part]] = {}
+        self._count = 0
+        # what waits for the other side of its node: (level, index) -> an array, or None for an absent gradient
+        self._waiting: dict[str, dict[tuple[int, int], Array | list[_Piece] | None]] = {}
 
-    def begin(self) -> None:
+    def begin(self, micro_batches: int) -> None:
         """Forget the gradients of the last step."""
-        self._added = dict.fromkeys(self.gradients, 0)
-        self._aside = {name: {} for name in self.gradients}
+        self._count = micro_batches
+        self._waiting = {name: {} for name in self.gradients}
 
-    def turn(self, number: int) -> "Turn":
+    def micro_batch(self, number: int) -> "MicroBatchGradients":
         """Where the backward of micro-batch `number`, counted from 0, leaves its gradients."""
-        return Turn(self, number)
+        return MicroBatchGradients(self, number)
 
     def finish(self) -> None:
-        """All turns are over: what none of them touched is zero."""
-        for name, added in self._added.items():
-            if not added:
+        """All micro-batches are done."""
+        for name, waiting in self._waiting.items():
+            if self._count == 0:
                 self.gradients[name].fill(0)
-            assert not self._aside[name], f"{name}: a turn is missing"
+            assert not waiting, f"{name}: a micro-batch is missing"
 
-    def _put(self, number: int, part: _Part) -> None:
-        """Add the `number`-th contribution to a parameter, and those behind it that have been waiting."""
-        target = self._target[part.name]
-        waiting: _Part | None = part
-        while waiting is not None:
-            with self._locks[target]:
-                if self._added[target] != number:
-                    self._aside[target][number] = waiting
+    def _view(self, array: Array, name: str) -> Array:
+        """`array`, the gradient of a parameter, as a name tied to it sees it."""
+        tie = self.gradients.ties.get(name)
+        return array.T if tie is not None and tie.transposed else array
+
+    def _dense(self, owner: str, pieces: list[_Piece], out: Array | None = None) -> Array:
+        """The sum of a micro-batch's contributions, in `out` if given."""
+        if out is None:
+            if len(pieces) == 1 and pieces[0].rows is None and pieces[0].x is None and pieces[0].name == owner:
+                return pieces[0].value
+            out = np.empty(self.gradients[owner].shape, self.gradients.flat.dtype)
+        for i, piece in enumerate(pieces):
+            piece.add_to(self._view(out, piece.name), overwrite=i == 0)
+        return out
+
+    def put(self, owner: str, number: int, value: Array | list[_Piece] | None) -> None:
+        """The gradient of a parameter by a whole micro-batch, None if it has none, enters the tree."""
+        waiting, lock, total = self._waiting[owner], self._locks[owner], self.gradients[owner]
+        level, index = 0, number
+        while (1 << level) < self._count:
+            other = index ^ 1
+            if other << level >= self._count:         # the tree has no such side
+                level, index = level + 1, index >> 1
+                continue
+            with lock:
+                if (level, other) not in waiting:
+                    waiting[level, index] = value
                     return
-            # its turn has come: until it is counted nobody else touches the buffer, so no lock is held
-            self._add(waiting, first=number == 0)
-            with self._locks[target]:
-                self._added[target] = number = number + 1
-                waiting = self._aside[target].pop(number, None)
+                partner = waiting.pop((level, other))
+            left, right = (value, partner) if index < other else (partner, value)
+            value = self._add(owner, left, right, total if index >> 1 == 0 else None)
+            level, index = level + 1, index >> 1
+        if value is None:
+            total.fill(0)
+        elif value is not total:
+            self._move(owner, value, total)
 
-    def _is_turn(self, name: str, number: int) -> bool:
-        return self._added[self._target[name]] == number
-
-    def _add(self, part: _Part, first: bool) -> None:
-        view = self.gradients[part.name]
-        if part.x is not None:
-            add_product(view, part.x, part.value, overwrite=first)
-        elif part.rows is not None:
-            if first:
-                view.fill(0)
-            view[part.rows] += part.value
-        elif first:
-            view[...] = part.value
+    def _add(self, owner: str, left: Array | list[_Piece] | None, right: Array | list[_Piece] | None,
+             out: Array | None) -> Array | list[_Piece] | None:
+        """left + right, in the memory of the result (`out`) on the leftmost path."""
+        if left is None or right is None:
+            return left if right is None else right
+        array = self._dense(owner, left, out) if isinstance(left, list) else left
+        if not isinstance(right, list):
+            array += right
+        elif len(right) == 1:
+            right[0].add_to(self._view(array, right[0].name), overwrite=False)
         else:
-            view += part.value
+            array += self._dense(owner, right)
+        return array
+
+    def _move(self, owner: str, value: Array | list[_Piece], total: Array) -> None:
+        """A sum that no leftmost micro-batch had a part in goes to its place."""
+        if isinstance(value, list):
+            self._dense(owner, value, out=total)
+        else:
+            total[...] = value
 
 
-class Turn:
-    """The gradients of one micro-batch, for `MiniBERT.backward`."""
+class MicroBatchGradients:
+    """The gradients of one micro-batch; see core.params.Gradients. The first one's go to the result at once."""
 
     def __init__(self, total: GradientSum, number: int):
         self._total, self._number = total, number
-        self._given: Counter[str] = Counter()
+        self._pieces: dict[str, list[_Piece]] = {name: [] for name in total.gradients}
 
-    def _next(self, name: str) -> int:
-        """The number of this turn's next contribution to a parameter."""
-        target = self._total._target[name]
-        uses = self._total._uses[target]
-        assert self._given[target] < uses, f"{target} gets more gradients than it has names"
-        self._given[target] += 1
-        return self._number * uses + self._given[target] - 1
+    def _keep(self, piece: _Piece) -> None:
+        owner = self._total._owner[piece.name]
+        assert owner in self._pieces, f"{owner} was announced as complete, and gets another gradient"
+        pieces = self._pieces[owner]
+        if self._number == 0:
+            piece.add_to(self._total.gradients[piece.name], overwrite=not pieces)
+            piece = _Piece(piece.name, self._total.gradients[owner])
+        pieces.append(piece)
 
     def add(self, name: str, value: Array) -> None:
-        self._total._put(self._next(name), _Part(name, value))
+        self._keep(_Piece(name, value))
 
     def add_rows(self, name: str, rows: IntArray, values: Array) -> None:
-        self._total._put(self._next(name), _Part(name, values, rows=rows))
+        self._keep(_Piece(name, values, rows=rows))
 
     def add_product(self, name: str, x: Array, dy: Array) -> None:
-        number = self._next(name)
-        part = _Part(name, dy, x=x)
-        if not self._total._is_turn(name, number) and x.shape[1] * dy.shape[1] <= _SMALL:
-            part = _Part(name, x.T @ dy)      # while it waits: whoever adds it shall not have to compute it as well
-        self._total._put(number, part)
+        self._keep(_Piece(name, dy, x=x))
+
+    def complete(self, names: Iterable[str]) -> None:
+        """This backward adds no more to these parameters: their gradients enter the tree."""
+        for name in names:
+            if name in self._pieces:
+                self._total.put(name, self._number, self._gradient(name, self._pieces.pop(name)))
+
+    def _gradient(self, owner: str, pieces: list[_Piece]) -> Array | list[_Piece] | None:
+        """The sum of the pieces; as pieces, if some are much smaller than the sum and whoever adds them can do so."""
+        if not pieces:
+            return None
+        if self._number == 0:
+            return self._total.gradients[owner]
+        compact = any(piece.rows is not None or piece.is_large_product() for piece in pieces)
+        return pieces if compact else self._total._dense(owner, pieces)
+
+    def finish(self) -> None:
+        """The backward is done."""
+        self.complete(list(self._pieces))

@@ -8,8 +8,6 @@ from ..core.model import MiniBERT
 from ..errors import ConfigError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
-_VOCABULARY_AXIS = {"token_embeddings": 0, "mlm_head_W": 1, "mlm_head_b": 0}     # of parameters with a place a word
-
 
 def grow_model(model: MiniBERT, old: WordPieceTokenizer, new: WordPieceTokenizer) -> MiniBERT:
     """The model with a row of embeddings, and a column of the head, for each piece that `new` has beyond `old`."""
@@ -21,10 +19,11 @@ def grow_model(model: MiniBERT, old: WordPieceTokenizer, new: WordPieceTokenizer
     grown = MiniBERT(replace(model.config, vocab_size=size), dtype=model.dtype, seed=None)
     pieces = [old.ids(piece) for piece in new.vocabulary.pieces[len(old) :]]
     for name, value in model.params.items():
-        wider, axis = grown.params[name], _VOCABULARY_AXIS.get(name)
-        if axis is None:
+        wider, axes = grown.params[name], model.params.specs[name].axes
+        if "vocabulary" not in axes:
             wider[...] = value
             continue
+        axis = axes.index("vocabulary")
         known, place = np.moveaxis(value, axis, 0), np.moveaxis(wider, axis, 0)     # (V, ...)
         place[: len(known)] = known
         for row, ids in enumerate(pieces, len(old)):

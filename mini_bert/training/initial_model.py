@@ -4,32 +4,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.assembly import parameter_specs
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
-from ..core.params import Parameters
+from ..core.modules.assembly import Modules
+from ..core.registry import make
 from ..errors import ConfigError
 from ..text.corpora.corpus import Corpus
-from .inits.local import look_local
+from .inits.normal import Init
 
 if TYPE_CHECKING:
     from .config import TrainingConfig
 
 
-def _as_drawn(config: ModelConfig, params: Parameters) -> None:
-    """Every matrix and embedding from N(0, init_std)."""
-
-
-INITS = {"normal": _as_drawn, "local": look_local}
-
-
 def require_suitable(config: ModelConfig, training: "TrainingConfig") -> None:
-    """Refuse a beginning that a model of this config cannot have."""
-    names = {spec.name for spec in parameter_specs(config)}
-    if INITS[training.init] is look_local and ("position_embeddings" not in names or config.head_size < 2):
-        raise ConfigError(f"training.init: {training.init} needs model.position_embeddings: learned, and two features "
-                          "a head or more; set training.init=normal.")
-    if "mlm_head_b" not in names:
+    """Refuse a start that a model of this config cannot have."""
+    init: Init = make("init", training.init)
+    init.check(config)
+    if not Modules(config).predicts_words:
         raise ConfigError("Training needs a model with a head for masked language modelling; model.mlm_head is "
                           f"{config.mlm_head}.")
 
@@ -38,7 +29,8 @@ def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -
     """A model with the parameters that training starts from, drawn by its seed."""
     require_suitable(config, training)
     model = MiniBERT(config, seed=training.seed)
-    INITS[training.init](config, model.params)
+    init: Init = make("init", training.init)
+    init.apply(config, model.params)
     if training.frequency_bias:
         _set_frequency_bias(model, corpus)
     return model

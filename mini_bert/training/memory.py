@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass
 from math import prod
 
-from ..core.assembly import parameter_specs
 from ..core.config import ModelConfig
-from ..core.registry import fill
+from ..core.module import Sizes
+from ..core.modules.assembly import Modules, parameter_specs
 
 _LARGE = 1 << 23
 
@@ -34,22 +34,14 @@ class TrainingMemory:
 def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4, *,
                     masking_rate: float = 0.15) -> TrainingMemory:
     """Of one MLM step with full sequences and AdamW."""
+    modules = Modules(config)
     numbers = sum(prod(spec.shape) for spec in parameter_specs(config)) * itemsize
-    L, A, H, I = config.num_layers, config.num_heads, config.hidden_size, config.intermediate_size
-    T, V = config.max_seq_length, config.vocab_size
-    tokens = batch_size * T
+    tokens = batch_size * config.max_seq_length
     masked = max(1, round(masking_rate * tokens))
-    # kept for the backward. A token that is only a key keeps K, V and the layer's input; one that is
-    # computed to the end keeps Q, the context, three rows of the LayerNorms, the feed-forward's and the weights
-    as_key, to_the_end = 3 * H, 5 * H + I + A * T
-    if config.dropout:
-        to_the_end += H // 2                              # two masks, a byte an element
-    if config.attention_dropout:
-        to_the_end += A * T // 4
-    to_the_end += I * fill(config, "activation").extra
-    kept = tokens * (H + L * as_key) + (tokens * (L - 1) + masked) * to_the_end + masked * 3 * H
-    inside = tokens * (5 * H + 2 * I)                     # gradients on their way through one layer
-    activations = kept + max(masked * V, inside)          # the logits become their gradient in place
+    kept = modules.floats(Sizes(tokens, masked, config.max_seq_length))
+    # gradients on their way through one layer
+    inside = tokens * (5 * config.hidden_size + 2 * config.intermediate_size)
+    activations = kept + max(masked * config.vocab_size, inside)  # the logits become their gradient in place
     return TrainingMemory(numbers, numbers, 2 * numbers, activations * itemsize)
 
 

@@ -5,12 +5,12 @@ generalise badly, which is another question.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from ..core.model import MiniBERT
 from ..text.batches import MLMBatch
 from .config import TrainingConfig
-from .trainer import Listener, State, Trainer
+from .loop import Listener, State
+from .trainer import Trainer
 
 
 class _OneBatch:
@@ -24,20 +24,12 @@ class _OneBatch:
 class _Target(Listener):
     """Ends the training when a step's loss is below the target."""
 
-    def __init__(self, target: float, inner: Listener):
-        self.target, self.inner, self.loss = target, inner, float("inf")
+    def __init__(self, target: float):
+        self.target, self.loss = target, float("inf")
 
-    def began(self, trainer: Trainer) -> None:
-        self.inner.began(trainer)
-
-    def stepped(self, state: State, loss: float) -> None:
+    def stepped(self, state: State, loss: float) -> bool:
         self.loss = loss
-        self.inner.stepped(state, loss)
-        if loss < self.target:
-            state.total_steps = state.step
-
-    def logged(self, record: dict[str, Any]) -> None:
-        self.inner.logged(record)
+        return loss < self.target
 
 
 def overfit(model: MiniBERT, batch: MLMBatch, config: TrainingConfig, *, target: float = 0.05,
@@ -46,11 +38,10 @@ def overfit(model: MiniBERT, batch: MLMBatch, config: TrainingConfig, *, target:
 
     Ctrl-C raises KeyboardInterrupt.
     """
-    watch = _Target(target, listener or Listener())
+    reached = _Target(target)
     settings = replace(config, schedule="constant", eval_every=0, weight_decay=0.0)
-    trainer = Trainer(model, _OneBatch(batch), settings, listener=watch)
+    trainer = Trainer(model, _OneBatch(batch), settings, listener=[reached, listener or Listener()])
     state = trainer.train()
     if trainer.interrupted is not None:
         raise KeyboardInterrupt
-    return watch.loss, state.step
-
+    return reached.loss, state.step

@@ -19,26 +19,25 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..files import restore_directory, write_files
-from ..text.batches import Batches, MLMBatch
+from ..text.batches import MLMBatch
 from ..text.corpora.corpus import Corpus
 from ..version import __version__
-from .batch_gradients import micro_batches
 from .checkpoints import (
     newest_checkpoint,
-    read_moments,
+    read_optimiser,
     read_state,
     remove_newer,
     require_space,
     require_writable,
 )
-from .config import TrainingConfig, changed
+from .config import TrainingConfig, changed, make_objective
 from .initial_model import new_model
 from .log import Log
-from .trainer import Listener, State, Trainer
+from .loop import Listener, State
+from .trainer import Trainer
 
 CONFIG = "config.yaml"
 BASELINES = ("uniform_loss", "unigram_loss")
-EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
 
 
 def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, out: str | Path, *,
@@ -53,12 +52,13 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, ou
         raise CheckpointError(f"{run} exists already; {hint}.")
     training = training.resolved(model)
     network = new_model(model, training, corpus) if initial is None else initial
-    batches, heldout = _data(corpus, training)
+    objective = make_objective(training, network)
+    heldout = objective.heldout(corpus, training)
     require_writable(run)
     run.mkdir(parents=True, exist_ok=True)
     require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
-    trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
-                      listener=listener)
+    trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
+                      tokenizer=corpus.tokenizer, listener=listener, objective=objective)
     trainer.baselines = baselines(corpus, heldout)
     trainer.save()
     description = {"model": model.to_dict(), "training": training.to_dict(),
@@ -102,16 +102,15 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
     network = MiniBERT.load(checkpoint)
-    batches, heldout = _data(corpus, training)
-    trainer = Trainer(network, batches, training, heldout=heldout, run=run, tokenizer=corpus.tokenizer,
-                      listener=listener)
+    objective = make_objective(training, network)
+    trainer = Trainer(network, objective.batches(corpus, training), training,
+                      heldout=objective.heldout(corpus, training), run=run, tokenizer=corpus.tokenizer,
+                      listener=listener, objective=objective)
     about = description.get("about")
     trainer.baselines = {key: float(value) for key, value in about.items() if key in BASELINES} \
         if isinstance(about, dict) else {}
     trainer.state = State.from_json(read_state(checkpoint))
-    moments = read_moments(checkpoint, network.params.flat)
-    trainer.optimiser.m[...], trainer.optimiser.v[...] = moments["m"], moments["v"]
-    trainer.optimiser.t = trainer.state.optimiser_steps
+    trainer.optimiser.restore(read_optimiser(checkpoint, trainer.optimiser.state), trainer.state.optimiser_steps)
     remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)
     if changes:
@@ -138,22 +137,6 @@ def read_run(run: Path) -> dict[str, Any]:
             or not {"corpus", "fingerprint"} <= description["data"].keys():
         raise CheckpointError(f"{run / CONFIG} is not the config of a run.")
     return description
-
-
-def _data(corpus: Corpus, training: TrainingConfig) -> tuple[Batches, list[MLMBatch]]:
-    batches = Batches(corpus, "train", max_seq_length=training.max_seq_length, batch_size=training.batch_size,
-                      mode=training.sequences, bucket=training.bucket, masking=training.masking(), seed=training.seed)
-    if not corpus.manifest.heldout_documents:
-        return batches, []
-    return batches, heldout_batches(corpus, training)
-
-
-def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 8) -> list[MLMBatch]:
-    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = Batches(corpus, "heldout", max_seq_length=training.max_seq_length, batch_size=size,
-                      mode=training.sequences, seed=EVAL_SEED)
-    wanted = min(len(batches), -(-training.eval_sequences // size))
-    return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
 
 
 def baselines(corpus: Corpus, heldout: Sequence[MLMBatch]) -> dict[str, float]:

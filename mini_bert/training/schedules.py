@@ -8,39 +8,36 @@
 A schedule is a function of the step and the number of steps alone, so a resumed run continues on it.
 """
 
-from collections.abc import Callable
 from math import cos, pi
 
-from ..errors import ConfigError
+from ..core.registry import make, register
 
 
+@register("schedule", "linear")
 def _linear(progress: float, decay_share: float) -> float:
     return 1 - progress
 
 
+@register("schedule", "cosine")
 def _cosine(progress: float, decay_share: float) -> float:
     return (1 + cos(pi * progress)) / 2
 
 
+@register("schedule", "constant")
 def _constant(progress: float, decay_share: float) -> float:
     return 1.0
 
 
+@register("schedule", "wsd")
 def _wsd(progress: float, decay_share: float) -> float:
     return min(1.0, (1 - progress) / decay_share) if decay_share > 0 else 1.0
-
-
-SCHEDULES: dict[str, Callable[[float, float], float]] = {
-    "linear": _linear, "cosine": _cosine, "constant": _constant, "wsd": _wsd}
 
 
 def learning_rate(step: int, total: int, *, peak: float, schedule: str = "linear", warmup: int = 0,
                   final_share: float = 0.0, decay_share: float = 0.2) -> float:
     """The rate of step `step` = 0, 1, ... of `total`. The first step's is one part of the warm-up, not zero."""
-    if schedule not in SCHEDULES:
-        raise ConfigError(f"There is no schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}.")
     if step < warmup:
         return peak * (step + 1) / warmup
     progress = min((step - warmup) / max(total - warmup, 1), 1.0)
-    shape = SCHEDULES[schedule](progress, decay_share)
+    shape: float = make("schedule", schedule, progress, decay_share)
     return peak * (final_share + (1 - final_share) * shape)

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mini_bert import InputError
-from mini_bert.analysis.passes.formulas import NAMESPACE, Formula
+from mini_bert.analysis.passes.formulas import NAMESPACE, Equations
 
 
 def shape(text: str):
@@ -18,7 +18,7 @@ def shape(text: str):
             return (tag, element.text)
         return inside[0] if tag in ("mrow", "math") and len(inside) == 1 else (tag, *inside)
 
-    return nested(ElementTree.fromstring(Formula((text,)).mathml))
+    return nested(ElementTree.fromstring(Equations((text,)).mathml))
 
 
 def test_scores():
@@ -41,7 +41,7 @@ def test_an_index_stands_right_behind_and_a_condition_apart():
 
 
 def test_several_equations_are_rows():
-    formula = Formula(("y = a + mu", "mu = mean(x)", "a = x"))
+    formula = Equations(("y = a + mu", "mu = mean(x)", "a = x"))
     assert formula.text == "y = a + mu, where mu = mean(x), a = x"
     assert formula.mathml.count("<mtr>") == 3
     assert formula.to_dict() == {"text": formula.text, "mathml": formula.mathml}
@@ -50,4 +50,4 @@ def test_several_equations_are_rows():
 @pytest.mark.parametrize("text", ["", "a +", "(a", "a)", "a = = b", "f(x", "a ^"])
 def test_what_cannot_be_read_is_refused(text):
     with pytest.raises(InputError, match="formula"):
-        _ = Formula((text,)).mathml
+        _ = Equations((text,)).mathml

@@ -4,17 +4,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from formula_values import evaluate
 from hand_built_models import VARIANTS, build, small, tokenizer
 
 from mini_bert import InputError
 from mini_bert.analysis.passes.forward_steps import (
     explain_cell,
     forward_pass,
+    hooked_values,
     step_through_forward_pass,
-    watched_values,
 )
-from mini_bert.analysis.passes.structure import has_head, steps_of
 
 IDS = np.array([2, 9, 11, 9, 30, 4, 3])
 
@@ -25,14 +23,14 @@ def model(request):
 
 
 def test_the_steps_are_what_core_shows_in_its_order(model):
-    shown, _ = watched_values(model, IDS[None])
-    assert [spec.name for spec in steps_of(model)] == list(shown)
+    shown, _ = hooked_values(model, IDS[None])
+    assert [spec.name for spec in model.modules.steps()] == list(shown)
     assert forward_pass(model, IDS).names == ["tokens", *shown]
 
 
 def test_the_numbers_are_the_models_bit_for_bit(model):
     passed = forward_pass(model, IDS)
-    run = model.forward if has_head(model) else model.encode
+    run = model.forward if model.modules.predicts_words else model.encode
     out, cache = run(IDS[None])
     np.testing.assert_array_equal(passed[-1].array, out[0])
     for name in cache:
@@ -44,11 +42,7 @@ def test_each_formula_is_true_of_the_numbers(model):
     """Worked out from its text: from the inputs that it names comes the step's array."""
     passed = forward_pass(model, IDS)
     for step in passed.steps[1:]:
-        names = {passed[name].symbol: passed[name].array for name in step.inputs}
-        for role, name in zip(dict(step.operands.roles), step.parameters, strict=True):
-            symbol = role if role in ("gamma", "beta") else None
-            names |= {symbol: model.params[name]} if symbol else {}
-        got = evaluate(step.formula.equations, names, model, step.parameters, IDS)
+        got = step.operands.evaluate(step.formula.equations)
         np.testing.assert_allclose(got, step.array, rtol=1e-10, atol=1e-12, err_msg=step.name)
 
 
@@ -100,14 +94,6 @@ def test_a_text_with_masks():
     assert passed["tokens"].array.tolist() == passed.ids.tolist()
     assert passed["logits"].shape == (5, 18)
     assert passed["scores_0"].input_shapes == {"Q_0": (2, 5, 8), "K_0": (2, 5, 8)}
-
-
-def test_a_model_in_training_mode_is_explained_without_dropout():
-    model = small(dropout=0.5)
-    expected = forward_pass(model, IDS[:3])["logits"].array
-    model.set_training(True)
-    np.testing.assert_array_equal(forward_pass(model, IDS[:3])["logits"].array, expected)
-    assert model.training
 
 
 def test_bad_input_is_refused():

@@ -31,10 +31,9 @@ def test_the_parts_make_up_the_whole(name):
     assert flow.total == pytest.approx(np.linalg.norm(backward.gradients.flat))
     assert sum(flow.share.values()) == pytest.approx(1)
     assert set(flow.by_component) == set(COMPONENTS)
-    attention = [backward.gradients[f"W_{letter}_1"] for letter in "QKVO"]
-    biases = [backward.gradients[f"b_{letter}_1"] for letter in "QKVO" if f"b_{letter}_1" in model.params]
-    assert flow.by_layer["layer_1"]["attention"] == pytest.approx(
-        np.sqrt(sum((array**2).sum() for array in attention + biases)))
+    attention = [backward.gradients[name] for name, spec in model.params.specs.items()
+                 if (spec.component, spec.layer) == ("attention", 0)]
+    assert flow.by_layer["layer_0"]["attention"] == pytest.approx(np.sqrt(sum((array**2).sum() for array in attention)))
     assert flow.layers[1].at_output == pytest.approx(np.linalg.norm(backward["dhidden_1"].array))
     assert flow.layers[1].at_input == flow.layers[0].at_output
     assert flow.layers[0].gain == pytest.approx(flow.values["embeddings"] / flow.values["hidden_0"])

@@ -36,13 +36,13 @@ def test_one_position_of_one_layer_is_what_a_pass_with_it_gives(site):
     model = small()
     found = patch_activations(model, CLEAN, CORRUPTED, 3, 7, 12, site=site)
     kept = {}
-    model.forward(CLEAN[None], watch=lambda name, value: kept.setdefault(name, value.copy()).copy())
+    model.forward(CLEAN[None], hook=lambda name, value: kept.setdefault(name, value.copy()).copy())
 
     def change(value):
         value[1] = kept[f"{site}_0"][1]
         return value
 
-    logits, _ = model.forward(CORRUPTED[None], watch=replacing({f"{site}_0": change}))
+    logits, _ = model.forward(CORRUPTED[None], hook=replacing({f"{site}_0": change}))
     assert found.patched[0, 1] == pytest.approx(logits[0, 3, 7] - logits[0, 3, 12], rel=1e-10)
 
 

@@ -17,7 +17,7 @@ def model(request):
 
 def output(model, vectors, against=None):
     """The logit of 7 at position 3 for other token embeddings."""
-    logits, _ = model.forward(IDS[None], watch=lambda name, value: vectors if name == "token_vectors" else value)
+    logits, _ = model.forward(IDS[None], hook=lambda name, value: vectors if name == "token_vectors" else value)
     return logits[0, 3, 7] - (0 if against is None else logits[0, 3, against])
 
 

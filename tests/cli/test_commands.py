@@ -29,7 +29,7 @@ def test_selftest_passes_and_says_so():
 
 
 def test_selftest_fails_if_a_backward_is_wrong(monkeypatch):
-    from mini_bert.core.modules.linear import LayerNorm
+    from mini_bert.core.modules.norms.layernorm import LayerNorm
 
     right = LayerNorm.backward
     monkeypatch.setattr(LayerNorm, "backward", lambda *arguments: -right(*arguments))

@@ -3,7 +3,8 @@
 import pytest
 
 from mini_bert import ConfigError, MiniBERT, ModelConfig, load_config, load_preset, preset_names
-from mini_bert.core.registry import SLOTS
+from mini_bert.core.config import SLOTS
+from mini_bert.core.registry import words
 
 COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert-tiny": 4_416_698,
           "bert-base": 109_514_298, "bert-large": 335_174_458, "small": 2_509_312, "debug": 6_720}
@@ -12,7 +13,7 @@ COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert
 def test_the_presets_have_their_sizes():
     from math import prod
 
-    from mini_bert.core.assembly import parameter_specs
+    from mini_bert.core.modules.assembly import parameter_specs
 
     counts = {name: sum(prod(spec.shape) for spec in parameter_specs(load_preset(name))) for name in preset_names()}
     assert counts == COUNTS
@@ -66,7 +67,12 @@ def test_a_bad_config_is_refused_in_one_sentence(values, words):
 def test_an_unknown_word_for_a_slot_names_the_choices(slot):
     with pytest.raises(ConfigError) as error:
         MiniBERT(ModelConfig.from_dict({slot: "nonsense"}))
-    assert all(word in str(error.value) for word in [slot, "nonsense", *SLOTS[slot]])
+    assert all(word in str(error.value) for word in [slot, "nonsense", *words(slot)])
+
+
+def test_an_unknown_score_term_names_the_choices():
+    with pytest.raises(ConfigError, match=r"score_term: 'rotarry' is not a choice; the nearest is 'rotary'"):
+        ModelConfig.from_dict({"score_terms": "relative_keys(reach=3) + rotarry"})
 
 
 @pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "just words", "hidden_sise: 3", "activation: geluu",

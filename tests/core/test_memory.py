@@ -17,7 +17,6 @@ from mini_bert.training.memory import training_memory
 def test_the_prediction_is_near_what_a_step_allocates(name, batch_size, rate):
     config = load_preset(name)
     model = MiniBERT(config)
-    model.set_training(True)
     ids = np.random.default_rng(0).integers(5, config.vocab_size, (batch_size, config.max_seq_length))
     masked, targets, positions = mask_tokens(ids, config.vocab_size, mask_prob=rate)
     tracemalloc.start()

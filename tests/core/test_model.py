@@ -159,18 +159,16 @@ def test_token_types_default_to_the_first(debug):
 @pytest.fixture
 def dropping(debug) -> MiniBERT:
     made = build(ModelConfig.from_dict({**debug.to_dict(), "dropout": 0.2, "attention_dropout": 0.2}))
-    made.set_training(True)
     return made
 
 
-def test_dropout_is_on_in_training_mode_alone(dropping):
-    ids = np.full((2, 6), 7)
+def test_dropout_is_on_exactly_where_a_key_is_given(dropping):
+    ids = np.full((1, 3), 7)
     dropped, _ = dropping.forward(ids, dropout_key=(0, 1))
-    dropping.set_training(False)
-    still, _ = dropping.forward(ids)
-    keyed, _ = dropping.forward(ids, dropout_key=(0, 1))
-    assert not np.allclose(dropped, still)
-    assert np.array_equal(still, keyed)
+    plain, _ = dropping.forward(ids)
+    again, _ = dropping.forward(ids)
+    assert np.array_equal(plain, again)
+    assert not np.allclose(dropped, plain)
 
 
 def test_the_same_key_drops_the_same(dropping):
@@ -187,9 +185,10 @@ def test_a_bad_key_is_refused(dropping, key):
         dropping.forward(np.full((1, 3), 7), dropout_key=key)
 
 
-def test_training_mode_without_a_key_says_what_to_pass(dropping):
+def test_there_is_no_training_mode_beside_the_key(dropping):
+    dropping.set_training(False)
     with pytest.raises(InputError, match="dropout_key"):
-        dropping.forward(np.full((1, 3), 7))
+        dropping.set_training(True)
 
 
 # -------------------------------------------------------------------- inputs

@@ -65,7 +65,7 @@ def test_gradients_have_the_layout_of_the_parameters():
 
 def test_the_larger_model_scales_its_residual_projections():
     from larger_bert import LARGER_BERT_CONFIG
-    from mini_bert.core.assembly import parameter_specs
+    from mini_bert.core.modules.assembly import parameter_specs
 
     std = {spec.name: spec.std for spec in parameter_specs(LARGER_BERT_CONFIG)}
     assert std["W_O_3"] == std["W2_3"] == pytest.approx(0.02 / np.sqrt(12))

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.evaluation.masked_lm import Frequencies, predictions, report
+from mini_bert.objectives.masked import MaskedLM, micro_batches
 from mini_bert.text.batches import Batches
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.batch_gradients import evaluate_batches, micro_batches
 from mini_bert.training.workers import Workers
 
 WORDS = ["a", "b", "c", "d"]
@@ -39,9 +39,9 @@ def test_every_masked_token_has_the_same_weight(made):
     batches = Batches(Corpus(folder / "corpus"), max_seq_length=16, batch_size=4)
     parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 2)]
     found = predictions(model, parts, Workers(1))
-    other = evaluate_batches(model, parts, Workers(2))
-    assert found.loss.mean() == pytest.approx(other.loss, rel=1e-5)
-    assert found.right.mean() == other.accuracy
+    other = MaskedLM(model).evaluate(parts, Workers(2))
+    assert found.loss.mean() == pytest.approx(other["eval_loss"], rel=1e-5)
+    assert found.right.mean() == other["masked_accuracy"]
     figures = report(found, Frequencies(Corpus(folder / "corpus"), 9), 9)
     assert sum(count for *_, count in figures.by_position) == sum(count for *_, count in figures.by_frequency) == \
         figures.masked == other.masked

@@ -18,7 +18,7 @@ from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.grow import grow_model
-from mini_bert.training.trainer import Listener
+from mini_bert.training.loop import Listener
 
 SMALL = ["model.num_layers=1", "model.num_heads=2", "model.hidden_size=16", "model.intermediate_size=32",
          "model.max_seq_length=16", "training.batch_size=8", "training.eval_sequences=32"]

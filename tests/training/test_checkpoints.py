@@ -13,8 +13,9 @@ from mini_bert import CheckpointError, ConfigError, CorpusError, MiniBERT
 from mini_bert.core.storage.safetensors_file import safetensors_chunks
 from mini_bert.training import checkpoints as module
 from mini_bert.training.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
+from mini_bert.training.loop import Listener
 from mini_bert.training.run import resume_run, start_run
-from mini_bert.training.trainer import Listener, Trainer
+from mini_bert.training.trainer import Trainer
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_a_run_is_not_begun_where_something_is(finished, model_config, settings,
 def test_what_does_not_fit_is_refused_before_anything_is_made(model_config, settings, corpus, run, monkeypatch):
     with pytest.raises(ConfigError, match=r"set model\.vocab_size=60"):
         start_run(replace(model_config, vocab_size=30), settings, corpus.directory, run)
-    with pytest.raises(ConfigError, match="no part or parameter 'layer_7'"):
+    with pytest.raises(ConfigError, match="no group or parameter 'layer_7'"):
         start_run(model_config, replace(settings, freeze="layer_7"), corpus.directory, run)
     assert not (run / "config.yaml").exists()
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 1000))

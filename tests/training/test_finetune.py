@@ -77,7 +77,7 @@ def test_examples_come_once_an_epoch_in_batches_of_similar_length():
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"epochs": 0}, "epochs must be at least 1"), ({"schedule": "steep"}, "choose one of"),
+    ({"epochs": 0}, "epochs must be at least 1"), ({"schedule": "steep"}, "is not a choice"),
     ({"dropout": 1.0}, "dropout"), ({"layer_decay": 0}, "layer_decay"), ({"rate": 1}, "nearest valid key")])
 def test_wrong_settings_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, MiniBERTGradients, ModelConfig, NumericalError
+from mini_bert.objectives.masked import MaskedLM, masked_predictions, micro_batches
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
-from mini_bert.training.batch_gradients import BatchGradients, evaluate_batches, micro_batches
+from mini_bert.training.update import BatchGradients
 from mini_bert.training.workers import Workers, workers
 
 SMALL = {"num_layers": 2, "num_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 50,
@@ -27,11 +28,10 @@ def batch(rows: int = 10, seed: int = 0, padded: bool = True) -> MLMBatch:
 @pytest.mark.parametrize("config", CONFIGS, ids=["plain", "tied"])
 def test_any_number_of_threads_gives_the_same_bits(config):
     model = MiniBERT(config)
-    model.set_training(True)
     results = []
     for threads in (1, 2, 3):
         with workers(threads) as team:
-            computed = BatchGradients(model, team, 3)
+            computed = BatchGradients(MaskedLM(model, micro_batch_size=3), team)
             computed.compute(batch(seed=5), 0, 1)             # what a step leaves must not show in the next
             loss = computed.compute(batch(), 0, 2)
         results.append((loss, computed.gradients.flat.copy()))
@@ -45,17 +45,17 @@ def test_micro_batches_add_up_to_the_whole_batch(config, recompute):
     whole = MiniBERTGradients(model)
     expected = whole.accumulate_mlm(*batch()[:4])
     for size in (1, 3, 10):
-        computed = BatchGradients(model, Workers(1), size, recompute)
+        computed = BatchGradients(MaskedLM(model, micro_batch_size=size, recompute=recompute), Workers(1))
         loss = computed.compute(batch())
-        assert loss.total == pytest.approx(expected[0], rel=1e-12)
-        assert loss.masked == expected[1]
+        assert loss["masked"].total == pytest.approx(expected[0], rel=1e-12)
+        assert loss["masked"].count == expected[1]
         assert np.allclose(computed.gradients.flat, whole.gradients.flat, rtol=1e-10, atol=1e-12)
 
 
 def test_recomputing_gives_the_same_bits_with_dropout():
     model = MiniBERT(CONFIGS[0])
-    model.set_training(True)
-    kept, again = (BatchGradients(model, Workers(1), 4, recompute) for recompute in (False, True))
+    kept, again = (BatchGradients(MaskedLM(model, micro_batch_size=4, recompute=recompute), Workers(1))
+                   for recompute in (False, True))
     assert kept.compute(batch(), 7, 3) == again.compute(batch(), 7, 3)
     assert np.array_equal(kept.gradients.flat, again.gradients.flat)
 
@@ -63,7 +63,7 @@ def test_recomputing_gives_the_same_bits_with_dropout():
 def test_a_step_that_failed_leaves_nothing_behind():
     model = MiniBERT(CONFIGS[0])
     with workers(2) as team:
-        computed = BatchGradients(model, team, 2)
+        computed = BatchGradients(MaskedLM(model, micro_batch_size=2), team)
         expected = computed.compute(batch())
         gradients = computed.gradients.flat.copy()
         good = model.params["W1_1"].copy()
@@ -84,12 +84,11 @@ def test_micro_batches_are_as_wide_as_their_longest():
 
 def test_evaluation_counts_each_masked_token_once():
     model = MiniBERT(CONFIGS[0], dtype=np.float64)
-    model.set_training(True)                                  # dropout must be off all the same
-    one = evaluate_batches(model, [batch()], Workers(1))
-    parts = evaluate_batches(model, micro_batches(batch(), 1), Workers(2))
+    one = masked_predictions(model, [batch()], Workers(1))
+    parts = masked_predictions(model, micro_batches(batch(), 1), Workers(2))
+    assert len(one.loss) == int(batch().mask_positions.sum())
     assert one.loss == pytest.approx(parts.loss, rel=1e-12)
-    assert one[1:] == parts[1:]
-    assert model.training
+    assert np.array_equal(one.right, parts.right)
 
 
 def test_a_thread_s_error_reaches_the_caller():

@@ -7,7 +7,7 @@ import pytest
 
 from mini_bert import ConfigError, ParameterError
 from mini_bert.core.params import Parameters, ParamSpec
-from mini_bert.training.optimisers import adamw as module
+from mini_bert.training.optimisers import optimiser as module
 from mini_bert.training.optimisers.adamw import AdamW
 from mini_bert.training.workers import workers
 
@@ -88,7 +88,7 @@ def test_the_norm_leaves_out_what_is_frozen():
 
 def test_measures_are_norms_of_gradient_and_change_by_part():
     params, before = made(), made()
-    adam = AdamW(params, 1e-2, parts={"W": "first", "b": "first", "U": "second", "gamma": "second"})
+    adam = AdamW(params, 1e-2, groups={"W": "first", "b": "first", "U": "second", "gamma": "second"})
     measures = adam.step(gradients(1), scale=2.0, measure=True)
     for part, names in (("first", ("W", "b")), ("second", ("U", "gamma"))):
         size = sqrt(sum((2 * gradients(1)[name] ** 2).sum() * 2 for name in names))

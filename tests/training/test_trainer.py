@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, NumericalError
+from mini_bert.objectives.masked import heldout_batches
 from mini_bert.randomness import generator
 from mini_bert.text.batches import Batches, MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.log import read_log
+from mini_bert.training.loop import Listener, State
 from mini_bert.training.overfit import overfit
-from mini_bert.training.run import baselines, heldout_batches, resume_run, start_run
-from mini_bert.training.trainer import Listener, State, Trainer
+from mini_bert.training.run import baselines, resume_run, start_run
+from mini_bert.training.trainer import Trainer
 
 CURVE = Path(__file__).parents[1] / "reference" / "loss_curve.json"
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.hooks import Watch, recorded, unwatched
+from ...core.hooks import Hook, no_hook, recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...evaluation.probabilities import Floats, target_losses
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..passes.sequences import Sentence, SentenceBatch, at_rest, masked_sentence, sentence_batch
+from ..passes.sequences import Sentence, SentenceBatch, masked_sentence, sentence_batch
 from ..passes.value_gradients import value_gradients
 
 _AT_A_TIME = 16               # texts
@@ -56,7 +56,7 @@ def measure_head_importance(model: MiniBERT, tokenizer: WordPieceTokenizer, text
 
 def head_importance(model: MiniBERT, sentences: Sequence[Sentence]) -> HeadImportance:
     """By masking, which takes a forward pass for each head, and by gradient, which takes one pass back."""
-    model, batches = at_rest(model), _batches(sentences)
+    batches = _batches(sentences)
     loss, each = _loss(model, batches), _derivatives(model, batches)
     return HeadImportance(loss, len(sentences), sum(len(batch.targets) for batch in batches),
                           _by_masking(model, batches, loss), np.abs(each).mean(axis=0), each.mean(axis=0))
@@ -64,32 +64,32 @@ def head_importance(model: MiniBERT, sentences: Sequence[Sentence]) -> HeadImpor
 
 def head_importance_by_masking(model: MiniBERT, sentences: Sequence[Sentence]) -> Floats:
     """The rise of the loss (L, A) when a head's context is set to zero."""
-    model, batches = at_rest(model), _batches(sentences)
+    batches = _batches(sentences)
     return _by_masking(model, batches, _loss(model, batches))
 
 
 def head_importance_by_gradient(model: MiniBERT, sentences: Sequence[Sentence]) -> Floats:
     """Michel et al.'s importance (L, A)."""
-    importance: Floats = np.abs(_derivatives(at_rest(model), _batches(sentences))).mean(axis=0)
+    importance: Floats = np.abs(_derivatives(model, _batches(sentences))).mean(axis=0)
     return importance
 
 
-def scaled_heads(factors: Array) -> Watch:
+def scaled_heads(factors: Array) -> Hook:
     """A watch that multiplies each head's context by its factor (L, A)."""
     by_name = {f"context_{layer}": row for layer, row in enumerate(factors)}
 
-    def watch(name: str, value: Array) -> Array:
+    def hook(name: str, value: Array) -> Array:
         if name not in by_name:
             return value
         scaled: Array = value * by_name[name].astype(value.dtype)[:, None, None]
         return scaled
 
-    return watch
+    return hook
 
 
 def loss_with_heads(model: MiniBERT, sentences: Sequence[Sentence], factors: Array) -> float:
     """The loss when each head's context is multiplied by its factor (L, A)."""
-    return _loss(at_rest(model), _batches(sentences), scaled_heads(factors))
+    return _loss(model, _batches(sentences), scaled_heads(factors))
 
 
 def _batches(sentences: Sequence[Sentence]) -> list[SentenceBatch]:
@@ -103,10 +103,10 @@ def _weights(batch: SentenceBatch) -> Floats:
     return weights
 
 
-def _loss(model: MiniBERT, batches: Sequence[SentenceBatch], watch: Watch = unwatched) -> float:
+def _loss(model: MiniBERT, batches: Sequence[SentenceBatch], hook: Hook = no_hook) -> float:
     summed = 0.0
     for batch in batches:                         # recompute: nothing is kept for a way back
-        logits, _ = model.forward(batch.ids, batch.mask, positions=batch.positions, watch=watch, recompute=True)
+        logits, _ = model.forward(batch.ids, batch.mask, positions=batch.positions, hook=hook, forward_only=True)
         summed += float(_weights(batch) @ target_losses(logits, batch.targets))
     return summed / sum(len(batch.ids) for batch in batches)
 
@@ -129,7 +129,7 @@ def _derivatives_of_batch(model: MiniBERT, batch: SentenceBatch) -> Floats:
     contexts: dict[str, Array] = {}
     names = [f"context_{layer}" for layer in range(model.config.num_layers)]
     logits, cache = model.forward(batch.ids, batch.mask, positions=batch.positions,
-                                  watch=recorded(contexts, np.ndarray.copy, names))
+                                  hook=recorder(contexts, np.ndarray.copy, names))
     _, loss_cache = cross_entropy_forward(logits, batch.targets)
     dlogits = cross_entropy_backward(1.0, loss_cache)
     dlogits *= _weights(batch).astype(dlogits.dtype)[:, None]

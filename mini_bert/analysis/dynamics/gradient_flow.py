@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.model import MiniBERT
-from ...core.params import Parameters, Tie
+from ...core.params import Parameters
 from ...errors import InputError
 from ...evaluation.metrics import fields_of
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -74,7 +74,7 @@ def gradient_flow(backward: BackwardPass) -> GradientFlow:
     by_component = {component: joined(parameters[name] for name, (part, _) in components.items() if part == component)
                     for component in COMPONENTS}
     total = joined(parameters.values())
-    return GradientFlow(backward.loss, values, _layers(values, len(model.parts.layers)), parameters, by_component,
+    return GradientFlow(backward.loss, values, _layers(values, model.config.num_layers), parameters, by_component,
                         _by_layer(parameters, components),
                         {name: (norm / total) ** 2 if total else 0.0 for name, norm in by_component.items()}, total)
 
@@ -97,20 +97,13 @@ def analyze_gradient_magnitudes_by_layer(gradients: Parameters | Mapping[str, Ar
             for group, arrays in sorted(groups.items(), key=lambda item: (item[0] == "other", len(item[0]), item[0]))}
 
 
+_COMPONENTS = {"norm": "layernorm", "mlm_head": "head", "pooler": "head", "task_head": "head"}
+
+
 def parameter_components(model: MiniBERT) -> dict[str, tuple[str, int | None]]:
-    """The component of each parameter and its layer, by the part that owns it; what is tied is its target's."""
-    parts = model.parts
-    owned: list[tuple[Any, str, int | None]] = [(parts.embed, "embeddings", None), (parts.embed.ln, "layernorm", None),
-                                                (parts.final_ln, "layernorm", None), (parts.head, "head", None),
-                                                (parts.pooler, "head", None)]
-    for i, layer in enumerate(parts.layers):
-        owned += [(layer.attention, "attention", i), (layer.feedforward, "feedforward", i),
-                  (layer.ln1, "layernorm", i), (layer.ln2, "layernorm", i)]
-    found: dict[str, tuple[str, int | None]] = {}
-    for part, component, number in owned:
-        if part is not None:
-            found |= {item.name: (component, number) for item in part.layout() if not isinstance(item, Tie)}
-    return found
+    """The component of each parameter and its layer; what is tied is its target's."""
+    return {name: (_COMPONENTS.get(spec.component, spec.component), spec.layer)
+            for name, spec in model.params.specs.items()}
 
 
 def _layers(values: Mapping[str, float], L: int) -> list[LayerFlow]:

@@ -16,22 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array, IntArray
-from ...core.hooks import recorded
+from ...core.formulas import StepSpec
+from ...core.hooks import recorder
 from ...core.model import MiniBERT
+from ...core.ops.cross_entropy import FORMULA as LOSS_FORMULA
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Parameters
 from ...errors import InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from .formulas import Formula
+from .formulas import Equations
 from .forward_steps import ForwardPass, forward_pass, one_sequence
 from .named_steps import NamedSteps
 from .sequences import masked_sentence
-from .step_formulas import KINDS, Notation, StepSpec, explained, reads
-from .structure import has_head
+from .step_formulas import Notation, explained, reads
 from .verification import DoubleLoss, Verification
 
 Rows = npt.NDArray[np.int64]
-LOSS = StepSpec("loss", "loss", "cross entropy", ("logits",), component="loss")
+LOSS = StepSpec("loss", "Loss", "loss", LOSS_FORMULA, ("logits",), component="loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class BackwardStep:
     is_parameter: bool
     layer: int | None
     component: str
-    formula: Formula
+    formula: Equations
     gradients: tuple[str, ...]            # the steps whose gradients it is made from
     values: tuple[str, ...]               # the forward values and parameters that it uses
     array: Array = field(repr=False)
@@ -89,7 +90,7 @@ def step_through_backward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, t
 def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardPass:
     """The backward pass that follows a forward pass; `targets` gives the id to find at each chosen position."""
     model, T = forward.model, len(forward.ids)
-    if not has_head(model):
+    if not model.modules.predicts_words:
         raise InputError("This model has no MLM head, so it has no loss to go back from.")
     places, wanted = _checked(targets, T, model.config.vocab_size)
     selected = np.zeros(T, bool)
@@ -98,7 +99,7 @@ def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardP
     dlogits = cross_entropy_backward(1 / len(places), cache)
     shown: dict[str, Array] = {}
     gradients = model.params.zeros_like()
-    model.backward(dlogits[None], forward.cache, gradients, watch=recorded(shown, one_sequence))
+    model.backward(dlogits[None], forward.cache, gradients, hook=recorder(shown, one_sequence))
     exps, sums, *_ = cache
     likely = exps[np.arange(len(places)), wanted[places]] / sums
     check = DoubleLoss(model, forward.ids, places, wanted[places])
@@ -143,7 +144,7 @@ def _checked(targets: Mapping[int, int], T: int, V: int) -> tuple[IntArray, IntA
 def _steps(forward: ForwardPass, shown: Mapping[str, Array], gradients: Parameters,
            check: DoubleLoss) -> Iterator[BackwardStep]:
     specs = [*forward.specs, LOSS]
-    notation, ties = Notation(specs), gradients.ties
+    notation, ties = Notation(specs, gradients), gradients.ties
 
     def owner(parameter: str) -> str:
         return ties[parameter].target if parameter in ties else parameter
@@ -170,37 +171,30 @@ def _users(specs: Sequence[StepSpec], owner: Callable[[str], str]) -> tuple[dict
     values: dict[str, list[Use]] = defaultdict(list)
     parameters: dict[str, list[Use]] = defaultdict(list)
     for spec in specs:
-        kind = KINDS[spec.kind]
-        for name, template in zip(spec.inputs, kind.inputs, strict=True):
+        for name, template in zip(spec.inputs, spec.formula.inputs, strict=True):
             values[name].append((spec, template))
         for role, name in spec.parameters:
-            sent = kind.parameters[role]
+            sent = spec.formula.parameters[role]
             parameters[owner(name)].append((spec, sent if owner(name) == name else f"({sent})^T"))   # tied: transposed
     return values, parameters
 
 
-_ROWS: dict[str, Callable[[IntArray], Rows]] = {
-    "lookup": lambda ids: np.unique(ids).astype(np.int64), "positions": lambda ids: np.arange(len(ids)),
-    "type lookup": lambda ids: np.zeros(1, np.int64)}
-
-
 def _rows(users: Sequence[Use], forward: ForwardPass) -> Rows | None:
     """The rows of an embedding table that the text can have moved; None where that is all of a parameter."""
-    kinds = {spec.kind for spec, _ in users}
-    chosen = _ROWS.get(kinds.pop()) if len(kinds) == 1 else None
-    return None if chosen is None else chosen(forward.ids)
+    read = {spec.formula.rows for spec, _ in users}
+    return np.unique(forward.rows[read.pop()]).astype(np.int64) if len(read) == 1 and all(read) else None
 
 
 def _step(of: str, is_parameter: bool, spec: StepSpec, users: Sequence[Use], notation: Notation, array: Array,
           rows: Rows | None, check: DoubleLoss) -> BackwardStep:
-    texts = [(user, explained(template, KINDS[user.kind])) for user, template in users]
+    texts = [(user, explained(template, user.formula)) for user, template in users]
     sent = [notation.fill(template, user) for user, template in users]
     if len(sent) > 1 and len(set(sent)) == 1:     # a parameter that layers share
         sent = [f"sum_layers({sent[0]})"]
     where = [notation.fill(text, user) for user, (_, *meanings) in texts for text in meanings]
     used = [reads(found, user) for user, found in texts]
     equations = (f"d{notation.symbols[of]} = {' + '.join(sent)}", *dict.fromkeys(where))
-    return BackwardStep(f"d{of}", of, is_parameter, spec.layer, spec.component, Formula(equations),
+    return BackwardStep(f"d{of}", of, is_parameter, spec.layer, spec.component, Equations(equations),
                         tuple(dict.fromkeys(f"d{name}" for names, _ in used for name in names)),
                         tuple(dict.fromkeys(name for _, names in used for name in names)),
                         array, norm_of(array), rows, check)

@@ -4,16 +4,18 @@ Terms are worked out in float64 from the model's numbers. Their total differs fr
 alone, which both being given shows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, pi, sqrt, tanh
+from math import sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array
-from ...core.ops.gelu import normal_cdf
+from ...core.formulas import Formula
+from .formula_values import evaluate
+from .formulas import Equations
 
 Index = tuple[int, ...]
 
@@ -58,12 +60,21 @@ class Cell:
 class Operands:
     """What a step is computed from."""
 
+    formula: Formula
     arrays: Mapping[str, npt.NDArray[Any]]
     roles: Mapping[str, str]                  # role of a parameter -> its name
+    symbols: Mapping[str, str]                # name of a value or parameter -> its symbol in formulas
     constants: Mapping[str, float]
+    rows: Mapping[str, npt.NDArray[Any]]      # which rows lookups read
+    heads: int
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return self.arrays[name]
+
+    def evaluate(self, equations: Sequence[str]) -> npt.NDArray[Any]:
+        """The value of the formula's text in float64."""
+        names = {self.symbols.get(name, name): array for name, array in self.arrays.items()}
+        return evaluate(equations, {**self.constants, **self.rows, **self.formula.functions, **names}, self.heads)
 
 
 class Computed(Protocol):
@@ -73,6 +84,8 @@ class Computed(Protocol):
     def name(self) -> str: ...
     @property
     def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def formula(self) -> Equations: ...
     @property
     def array(self) -> npt.NDArray[Any]: ...
     @property
@@ -109,20 +122,10 @@ def _products(left: list[str], x: Array, right: list[str], y: Array) -> list[Ter
 
 def _row_of_table(step: Computed, index: Index) -> Cell:
     operands, (i, j) = _of(step), index
-    table = operands.roles["E"]
-    row = int(operands["tokens"][i])
-    return _cell(step, index, f"{table}[ids[{i}],{j}]", [_single(_at(table, row, j), float(operands[table][row, j]))],
-                 id=float(row))
-
-
-def _first_row(step: Computed, index: Index) -> Cell:
-    table, j = _of(step).roles["E"], index[1]               # one text has token type 0 throughout
-    return _cell(step, index, f"{table}[0,{j}]", [_single(_at(table, 0, j), float(_of(step)[table][0, j]))])
-
-
-def _row_of_positions(step: Computed, index: Index) -> Cell:
-    table, (i, j) = _of(step).roles["E"], index
-    return _cell(step, index, f"{table}[{i},{j}]", [_single(_at(table, i, j), float(_of(step)[table][i, j]))])
+    table, read = operands.roles["E"], operands.formula.rows
+    row = int(operands.rows[read][i])
+    return _cell(step, index, f"{table}[{read}[{i}],{j}]",
+                 [_single(_at(table, row, j), float(operands[table][row, j]))], row=float(row))
 
 
 def _sum(step: Computed, index: Index) -> Cell:
@@ -152,13 +155,15 @@ def _linear(step: Computed, index: Index) -> Cell:
 
 
 def _scores(step: Computed, index: Index) -> Cell:
-    (q, k), (a, i, j) = step.inputs, index
-    Q, K, root = _of(step)[q], _of(step)[k], _of(step).constants["sqrt(d_k)"]
+    (q, k, *biases), (a, i, j) = step.inputs, index
+    Q, K, root = _of(step)[q], _of(step)[k], sqrt(_of(step).constants["d_k"])
     dims = range(Q.shape[2])
     terms = _products([_at(q, a, i, n) for n in dims], Q[a, i], [_at(k, a, j, n) for n in dims], K[a, j])
     product = sum(term.value for term in terms)
-    return _cell(step, index, f"(sum over n of {q}[{a},{i},n] {k}[{a},{j},n]) / sqrt(d_k)", terms, product / root,
-                 **{"product": product, "sqrt(d_k)": root})
+    added = {_at(name, *index): float(np.broadcast_to(_of(step)[name], step.array.shape)[index]) for name in biases}
+    expression = f"(sum over n of {q}[{a},{i},n] {k}[{a},{j},n]) / sqrt(d_k)" + "".join(f" + {name}" for name in added)
+    return _cell(step, index, expression, terms, product / root + sum(added.values()),
+                 **{"product": product, "sqrt(d_k)": root, **added})
 
 
 def _softmax(step: Computed, index: Index) -> Cell:
@@ -194,27 +199,23 @@ def _layernorm(step: Computed, index: Index) -> Cell:
                  sigma=sigma, normalised=normed)
 
 
-def _relu(step: Computed, index: Index) -> Cell:
-    name, x = _at(step.inputs[0], *index), float(_of(step)[step.inputs[0]][index])
-    return _cell(step, index, f"max({name}, 0)", [_single(f"max({name}, 0)", max(x, 0.0))], x=x)
+def _by_formula(step: Computed, index: Index) -> Cell:
+    """Any other step: the value of its formula at this cell, with the numbers of its inputs there."""
+    value = float(np.broadcast_to(_of(step).evaluate(step.formula.equations), step.array.shape)[index])
+    inputs = {name: _of(step)[name] for name in step.inputs if _of(step)[name].shape == step.array.shape}
+    return _cell(step, index, step.formula.equations[0].split(" = ", 1)[1], [_single(step.formula.text, value)],
+                 **{_at(name, *index): float(array[index]) for name, array in inputs.items()})
 
 
-def _gelu(step: Computed, index: Index) -> Cell:
-    name, x = _at(step.inputs[0], *index), float(_of(step)[step.inputs[0]][index])
-    share = float(normal_cdf(np.array([x]))[0][0])
-    return _cell(step, index, f"{name} Phi({name})", [Term((Factor(name, x), Factor("Phi(x)", share)), x * share)],
-                 **{"x": x, "Phi(x)": share, "phi(x)": exp(-x * x / 2) / sqrt(2 * pi)})
+# steps that are sums of many terms, by the name of their formula; all others are explained by the formula itself
+_SUMS: dict[str, Callable[[Computed, Index], Cell]] = {
+    "same": _sum, "sum": _sum, "linear": _linear, "to heads": _linear, "from heads": _linear, "scores": _scores,
+    "softmax": _softmax, "weighted sum": _weighted_sum, "layernorm": _layernorm}
 
 
-def _gelu_tanh(step: Computed, index: Index) -> Cell:
-    name, x = _at(step.inputs[0], *index), float(_of(step)[step.inputs[0]][index])
-    t = tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))
-    return _cell(step, index, f"{name} (1 + t) / 2",
-                 [Term((Factor(name, x), Factor("(1 + t) / 2", (1 + t) / 2)), x * (1 + t) / 2)], x=x, t=t)
-
-
-CELLS: dict[str, Callable[[Computed, Index], Cell]] = {
-    "lookup": _row_of_table, "type lookup": _first_row, "positions": _row_of_positions, "same": _sum, "sum": _sum,
-    "sum of three": _sum, "linear": _linear, "to heads": _linear, "from heads": _linear, "scores": _scores,
-    "softmax": _softmax, "weighted sum": _weighted_sum, "layernorm": _layernorm, "relu": _relu, "gelu": _gelu,
-    "gelu tanh": _gelu_tanh}
+def cell_of(step: Computed, index: Index) -> Cell:
+    """How the number at `index` comes about."""
+    formula = _of(step).formula
+    if formula.rows:
+        return _row_of_table(step, index)
+    return _SUMS.get(formula.name, _by_formula)(step, index)

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array, BoolArray
-from ...core.hooks import recorded
+from ...core.context import Context
+from ...core.hooks import recorder
 from ...core.inputs import as_array, check_floats
 from ...core.model import MiniBERT
 from ...core.ops.attention import attention_forward
 from ...core.ops.layernorm import layernorm_forward
+from ...core.selection import Selection
 from ...errors import InputError
 from ...evaluation.probabilities import Floats, entropy
 from ...pretrained import located
@@ -98,7 +100,7 @@ class MathematicalAnalyzer:
                              f"not {', '.join(str(a.shape) for a in arrays)}.")
         q, k, v = (a.reshape((1,) * (4 - axes) + a.shape) for a in arrays)
         seen: dict[str, Array] = {}
-        context, _ = attention_forward(q, k, v, key_mask, watch=recorded(seen, np.ndarray.copy))
+        context, _ = attention_forward(q, k, v, key_mask, hook=recorder(seen, np.ndarray.copy))
         weights = seen["attention_weights"]
         whole = {"products": q @ k.transpose(0, 1, 3, 2), "scores": seen["scores"], "attention_weights": weights,
                  "context": context, "entropy": entropy(weights), "strongest": weights.argmax(axis=-1)}
@@ -123,12 +125,11 @@ class MathematicalAnalyzer:
     def analyze_ffn_activation_patterns(self, x: Array, layer: int) -> FFNPatterns:
         """x (..., H) is what enters the feed-forward network of this layer: `ffn_input` of a pass."""
         model = self.model if self.model is not None else _shipped_model()
-        if not 0 <= layer < len(model.parts.layers):
-            raise InputError(f"There is no layer {layer}; this model has 0 to {len(model.parts.layers) - 1}.")
+        feedforward = model.layer(layer).feedforward
         given = as_array(x, "x")
         rows = check_floats(x, "x", (*given.shape[:-1], model.config.hidden_size), dtype=model.dtype)
         seen: dict[str, Array] = {}
-        model.parts.layers[layer].feedforward.forward(model.params, rows, recorded(seen, np.ndarray.copy))
+        feedforward.forward(model.params, rows, Context(Selection(1, len(rows)), hook=recorder(seen, np.ndarray.copy)))
         return ffn_patterns(seen["ffn_hidden"], seen["ffn_activation"])
 
 

@@ -6,7 +6,6 @@ gives the sum behind one of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,17 @@ import numpy.typing as npt
 from ...core.arrays import Array, IntArray
 from ...core.cache import Cache
 from ...core.config import ModelConfig
-from ...core.hooks import recorded
+from ...core.formulas import StepSpec
+from ...core.hooks import recorder
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from .cells import CELLS, Cell, Operands
-from .formulas import Formula
+from .cells import Cell, Operands, cell_of
+from .formulas import Equations
 from .named_steps import NamedSteps
-from .sequences import at_rest, read_sentence
-from .step_formulas import Notation, StepSpec
-from .structure import has_head, steps_of
+from .sequences import read_sentence
+from .step_formulas import Notation
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +32,12 @@ class Step:
     """A value that the pass computes. Its array has no batch axis: (T, n), or (A, T, n) with a row for each head."""
 
     name: str                             # Q_0, attention_weights_0, hidden_0, ...
+    title: str                            # Queries, Attention weights, Output of the layer, ...
     symbol: str                           # in formulas
     kind: str                             # of operation: linear, softmax, ...
     layer: int | None
     component: str                        # embeddings, attention, feedforward, residual, layernorm, head
-    formula: Formula
+    formula: Equations
     inputs: tuple[str, ...]               # names of other steps
     parameters: tuple[str, ...]
     array: npt.NDArray[Any] = field(repr=False)
@@ -55,7 +55,7 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the numbers."""
-        return {"name": self.name, "symbol": self.symbol, "kind": self.kind, "layer": self.layer,
+        return {"name": self.name, "title": self.title, "symbol": self.symbol, "kind": self.kind, "layer": self.layer,
                 "component": self.component, "formula": self.formula.to_dict(), "inputs": list(self.inputs),
                 "parameters": list(self.parameters), "shape": list(self.shape),
                 "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()}}
@@ -69,6 +69,7 @@ class ForwardPass(NamedSteps[Step]):
         super().__init__(steps)
         self.model, self.ids, self.tokens = model, ids, tokens
         self.specs, self.cache = specs, cache             # for the backward pass
+        self.rows = rows_read(ids)
 
     def to_dict(self) -> dict[str, Any]:
         return {"tokens": self.tokens, "ids": self.ids.tolist(), "steps": [step.to_dict() for step in self.steps]}
@@ -83,31 +84,32 @@ def step_through_forward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, te
 
 def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None = None) -> ForwardPass:
     """The forward pass of one sequence of ids (T,)."""
-    model = at_rest(model)
     row = np.asarray(ids)
     batch = check_ids(row[None] if row.ndim == 1 else row, model.config.vocab_size, "ids", "the vocabulary")
     if len(batch) != 1:
         raise InputError(f"A pass is stepped through for one sequence, not for {len(batch)}.")
-    shown, cache = watched_values(model, batch)
-    specs = steps_of(model)
-    notation = Notation(specs)
-    steps = [Step("tokens", "ids", "tokens", None, "embeddings", Formula(("ids = tokenize(text)",)), (), (), batch[0])]
+    shown, cache = hooked_values(model, batch)
+    specs = list(model.modules.steps())
+    notation = Notation(specs, model.params)
+    steps = [Step("tokens", "Tokens", "ids", "tokens", None, "embeddings", Equations(("ids = tokenize(text)",)), (), (),
+                  batch[0])]
     values: dict[str, Array] = {**shown, "tokens": batch[0]}
     for spec in specs:
         inputs = spec.inputs or ("tokens",)
-        names = (*inputs, *(name for _, name in spec.parameters))
-        arrays = {name: values[name] if name in values else model.params[name] for name in names}
-        steps.append(Step(spec.name, spec.symbol, spec.kind, spec.layer, spec.component,
-                          Formula(notation.forward(spec)), inputs, tuple(name for _, name in spec.parameters),
-                          values[spec.name], Operands(arrays, dict(spec.parameters), _constants(model.config))))
+        parameters = tuple(name for _, name in spec.parameters)
+        arrays = {name: values[name] if name in values else model.params[name] for name in (*inputs, *parameters)}
+        operands = Operands(spec.formula, arrays, dict(spec.parameters), notation.symbols, _constants(model.config),
+                            rows_read(batch[0]), model.config.num_heads)
+        steps.append(Step(spec.name, spec.title, spec.symbol, spec.formula.name, spec.layer, spec.component,
+                          Equations(notation.forward(spec)), inputs, parameters, values[spec.name], operands))
     return ForwardPass(model, batch[0], tokens, steps, specs, cache)
 
 
-def watched_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
+def hooked_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
     """Every value of a pass over one sequence (1, T), without the batch axis, and the cache for its backward."""
     values: dict[str, Array] = {}
-    run = model.forward if has_head(model) else model.encode
-    _, cache = run(batch, watch=recorded(values, one_sequence))
+    run = model.forward if model.modules.predicts_words else model.encode
+    _, cache = run(batch, hook=recorder(values, one_sequence))
     return values, cache
 
 
@@ -130,8 +132,13 @@ def explain_cell(step: Step, row: int, column: int, head: int | None = None) -> 
     for i, size in zip(index, step.shape, strict=True):
         if not 0 <= i < size:
             raise InputError(f"There is no cell {list(index)} in {step.name}, whose shape is {step.shape}.")
-    return CELLS[step.kind](step, index)
+    return cell_of(step, index)
+
+
+def rows_read(ids: IntArray) -> dict[str, IntArray]:
+    """The rows that lookups read for one text: of the tokens, of the positions, and of the first segment."""
+    return {"ids": ids, "t": np.arange(len(ids)), "types": np.zeros(len(ids), np.int64)}
 
 
 def _constants(config: ModelConfig) -> Mapping[str, float]:
-    return {"eps": config.layernorm_eps, "sqrt(d_k)": sqrt(config.head_size)}
+    return {"eps": config.layernorm_eps, "d_k": float(config.head_size)}

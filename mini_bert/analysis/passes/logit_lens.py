@@ -16,10 +16,9 @@ from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import InputError
 from ...evaluation.metrics import target_ranks
-from ...evaluation.probabilities import Floats, entropy, log_probabilities
+from ...evaluation.probabilities import Floats, entropy, log_softmax
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from .sequences import at_rest, read_sentence
-from .structure import has_head
+from .sequences import read_sentence
 
 
 class Guess(NamedTuple):
@@ -48,7 +47,7 @@ class LogitLens:
     @property
     def divergence(self) -> Floats:
         """From each layer's prediction to the last one's (L + 1, P): KL(last | layer), in nats."""
-        logs = log_probabilities(self.logits)
+        logs = log_softmax(self.logits)
         divergence: Floats = (np.exp(logs[-1]) * (logs[-1] - logs)).sum(axis=-1)
         return divergence
 
@@ -80,24 +79,22 @@ class LogitLens:
 
 def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | None = None) -> LogitLens:
     """The lens of one sequence of ids (T,), at all positions unless some are chosen."""
-    model = at_rest(model)
-    if not has_head(model):
+    if not model.modules.predicts_words:
         raise InputError("This model has no MLM head, so its layers predict nothing.")
     row = np.asarray(ids)
-    _, cache = model.encode(row[None], recompute=True)            # of a layer its output alone is kept
+    _, cache = model.encode(row[None], forward_only=True)            # of a layer its output alone is kept
     chosen = list(range(len(row))) if positions is None else [int(p) for p in positions]
     if not chosen or min(chosen) < 0 or max(chosen) >= len(row):
         raise InputError(f"positions must be some of 0 to {len(row) - 1}, not {chosen}.")
-    names = ["embeddings", *(f"hidden_{i}" for i in range(len(model.parts.layers)))]
+    names = ["embeddings", *(f"hidden_{i}" for i in range(len(model.modules.stack.layers)))]
     return LogitLens(names, chosen, np.stack([read_off(model, cache[name][0][chosen]) for name in names]))
 
 
 def read_off(model: MiniBERT, hidden: Array) -> Array:
     """Hidden rows (P, H) of any layer -> logits (P, V)."""
-    if model.parts.final_ln is not None:
-        hidden, _ = model.parts.final_ln.forward(model.params, hidden)
-    logits, _ = model.parts.head.forward(model.params, hidden)
-    return logits
+    if model.modules.final_ln is not None:
+        hidden, _ = model.modules.final_ln.forward(model.params, hidden)
+    return model.logits_of(hidden)
 
 
 def lens_of_text(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),

@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array, IntArray
-from ...core.hooks import Watch
+from ...core.hooks import Hook
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from .forward_steps import watched_values
-from .sequences import at_rest, read_sentence
-from .structure import has_head
+from .forward_steps import hooked_values
+from .sequences import read_sentence
 
 SITES = ("hidden", "attention_output", "ffn_output")
 
@@ -58,16 +57,15 @@ class Patching:
                 "effect_whole": self.effect_whole.tolist(), "tokens": self.tokens}
 
 
-def replacing(changes: Mapping[str, Callable[[Array], Array]]) -> Watch:
-    """A watch that hands each named value, a copy, to its function and goes on with the result."""
+def replacing(changes: Mapping[str, Callable[[Array], Array]]) -> Hook:
+    """A hook that hands each named value, a copy, to its function and goes on with the result."""
     return lambda name, value: changes[name](value.copy()) if name in changes else value
 
 
 def patch_activations(model: MiniBERT, clean: npt.ArrayLike, corrupted: npt.ArrayLike, position: int, answer: int,
                       other: int, *, site: str = "hidden") -> Patching:
     """Patch `site` of each layer into the corrupted run (T,), read at `position` as answer's logit less other's."""
-    model = at_rest(model)
-    if not has_head(model):
+    if not model.modules.predicts_words:
         raise InputError("This model has no MLM head, so there are no logits to compare.")
     if site not in SITES:
         raise InputError(f"There is no site {site!r} to patch; choose {', '.join(SITES)}.")
@@ -82,11 +80,11 @@ def patch_activations(model: MiniBERT, clean: npt.ArrayLike, corrupted: npt.Arra
     for word in (answer, other):
         if not 0 <= word < V:
             raise InputError(f"There is no piece {word}; the vocabulary's ids are 0 to {V - 1}.")
-    values, _ = watched_values(model, good[None])
+    values, _ = hooked_values(model, good[None])
 
     def difference(ids: IntArray, changes: Mapping[str, Callable[[Array], Array]]) -> Floats:
-        hidden, _ = model.encode(ids, watch=replacing(changes))
-        logits, _ = model.parts.head.forward(model.params, np.ascontiguousarray(hidden[:, position]))
+        hidden, _ = model.encode(ids, hook=replacing(changes))
+        logits = model.logits_of(np.ascontiguousarray(hidden[:, position]))
         found: Floats = logits[:, answer].astype(np.float64) - logits[:, other]
         return found
 

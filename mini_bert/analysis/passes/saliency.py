@@ -22,8 +22,7 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from .sequences import at_rest, read_sentence
-from .structure import has_head
+from .sequences import read_sentence
 from .value_gradients import value_gradients
 
 STEPS = 33                    # points on the line, ends included
@@ -166,8 +165,8 @@ class _Output:
     """f, and its gradient by the token embeddings, for several sets of embeddings at once."""
 
     def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None):
-        self.model, self.position, self.target, self.against = at_rest(model), position, target, against
-        if not has_head(model):
+        self.model, self.position, self.target, self.against = model, position, target, against
+        if not model.modules.predicts_words:
             raise InputError("This model has no MLM head, so there is no prediction to explain.")
         self.ids: IntArray = check_ids(np.asarray(ids)[None], model.config.vocab_size, "ids", "the vocabulary")[0]
         if not 0 <= position < len(self.ids):
@@ -198,12 +197,12 @@ class _Output:
         model = self.model
         rows = x.reshape(S * T, H).astype(model.dtype)
 
-        def watch(name: str, value: Array) -> Array:
+        def hook(name: str, value: Array) -> Array:
             return rows if name == "token_vectors" else value
 
         positions = np.zeros((S, T), bool)
         positions[:, self.position] = True
-        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, watch=watch)     # (S, V)
+        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, hook=hook)     # (S, V)
         outputs = logits[:, self.target].astype(np.float64)
         dlogits = np.zeros_like(logits)
         dlogits[:, self.target] = 1

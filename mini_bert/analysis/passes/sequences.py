@@ -1,7 +1,6 @@
 """A text as a model sees it: ids, tokens, and the words that are to be found behind masks."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -101,15 +100,6 @@ def sentence_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
         positions[row, sentence.positions] = True
     targets = [sentence.targets[position] for sentence in sentences for position in sentence.positions]
     return SentenceBatch(ids, mask, positions, np.array(targets, np.int64), np.nonzero(positions)[0])
-
-
-def at_rest(model: MiniBERT) -> MiniBERT:
-    """The same model, parameters shared, out of training mode: without dropout."""
-    if not model.training:
-        return model
-    quiet = copy(model)
-    quiet.training = False
-    return quiet
 
 
 def _inside(position: int, length: int) -> int:

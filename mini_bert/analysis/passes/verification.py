@@ -3,7 +3,7 @@
 A step that takes a ReLU over its kink measures neither slope; where that happens the step is made smaller.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -14,11 +14,10 @@ import numpy as np
 from ...core.arrays import Array, IntArray
 from ...core.cache import Cache
 from ...core.gradcheck import TOLERANCE, relative_error
-from ...core.hooks import Watch, recorded, unwatched
+from ...core.hooks import Hook, no_hook, recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Parameters, add_product
-from .structure import steps_of
 from .value_gradients import value_gradients
 
 STEP = 1e-3                   # relative to the size of what is moved; halves extrapolate the error of its square away
@@ -64,21 +63,22 @@ class DoubleLoss:
         return double
 
     @cached_property
-    def _kinks(self) -> frozenset[str]:
-        """The values that enter a ReLU."""
-        return frozenset(spec.inputs[0] for spec in steps_of(self.model) if spec.kind == "relu")
+    def _kinks(self) -> dict[str, float]:
+        """The values that enter an activation whose slope jumps, and where it does."""
+        return {spec.inputs[0]: spec.formula.kink for spec in self.model.modules.steps()
+                if spec.formula.kink is not None}
 
     @cached_property
     def _below(self) -> frozenset[str]:
         """The values below the last layer: above them only the rows of targets need be computed."""
-        last = len(self.model.parts.layers) - 1
-        return frozenset(spec.name for spec in takewhile(lambda spec: spec.layer != last, steps_of(self.model)))
+        last = len(self.model.modules.stack.layers) - 1
+        return frozenset(spec.name for spec in takewhile(lambda spec: spec.layer != last, self.model.modules.steps()))
 
     @cached_property
     def _pass(self) -> tuple[float, dict[str, float], Array, Cache]:
         """The loss, the sizes of all values, d loss / d logits, and the cache for the way back."""
         sizes: dict[str, float] = {}
-        logits, cache = self.model.forward(self._ids[None], watch=recorded(sizes, _size))
+        logits, cache = self.model.forward(self._ids[None], hook=recorder(sizes, _size))
         loss, loss_cache = cross_entropy_forward(logits[0][self._places], self._wanted)
         dlogits = np.zeros_like(logits)
         dlogits[0, self._places] = cross_entropy_backward(1 / len(self._places), loss_cache)
@@ -97,19 +97,19 @@ class DoubleLoss:
         self.model.backward(dlogits, cache, grads)
         return grads.gradient
 
-    def loss(self, watch: Watch = unwatched, short: bool = False) -> tuple[float, list[bytes]]:
+    def loss(self, hook: Hook = no_hook, short: bool = False) -> tuple[float, list[bytes]]:
         """The loss, and on which side of their kinks all ReLUs are; `short` computes only the targets' rows."""
         sides: list[bytes] = []
 
         def look(name: str, value: Array) -> Array:
-            value = watch(name, value)
+            value = hook(name, value)
             if name in self._kinks:
-                sides.append(np.packbits(value > 0).tobytes())
+                sides.append(np.packbits(value > self._kinks[name]).tobytes())
             return value
 
         positions = np.zeros((1, len(self._ids)), bool)
         positions[0, self._places] = True
-        logits, _ = self.model.forward(self._ids[None], watch=look, positions=positions if short else None)
+        logits, _ = self.model.forward(self._ids[None], hook=look, positions=positions if short else None)
         loss, _ = cross_entropy_forward(logits if short else logits[0][self._places], self._wanted)
         return loss / len(self._places), sides
 
@@ -128,13 +128,13 @@ class DoubleLoss:
 
     def _moved_value(self, of: str, place: Place) -> Callable[[float], tuple[float, list[bytes]]]:
         def moved(distance: float) -> tuple[float, list[bytes]]:
-            def watch(name: str, value: Array) -> Array:
+            def hook(name: str, value: Array) -> Array:
                 if name == of:
                     value = value.copy()
                     (value[0] if value.ndim == 4 else value)[place] += distance
                 return value
 
-            return self.loss(watch, short=of in self._below)
+            return self.loss(hook, short=of in self._below)
 
         return moved
 
@@ -173,6 +173,9 @@ class _OneParameter:
     def add_product(self, name: str, x: Array, dy: Array) -> None:
         if name in self._views:
             add_product(self._views[name], x, dy)
+
+    def complete(self, names: Iterable[str]) -> None:
+        pass
 
 
 def _size(value: Array) -> float:

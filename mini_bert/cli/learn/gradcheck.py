@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...checks.check_all import prove, subjects
+from ...checks.check_all import check_all, subjects
 from ...core.gradcheck import TOLERANCE, CheckResult
 from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 
@@ -27,7 +27,7 @@ def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOptio
     Example: mini-bert gradcheck softmax attention --all
     """
     output = Output(as_json, quiet)
-    results = list(prove(ops or [], seed))
+    results = list(check_all(ops or [], seed))
     rows = table("subject", "case", "gradients", "worst", "relative error", "",
                  right=("gradients", "relative error"))
     for (subject, case), group in groupby(results, key=lambda result: (result.subject, result.case)):

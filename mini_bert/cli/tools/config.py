@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from ...core.assembly import parameter_specs
+from ...core.modules.assembly import parameter_specs
 from ...core.params import ParamSpec
 from ...training.config import load_run_config
 from ...training.memory import training_memory

@@ -3,7 +3,7 @@
 from math import prod
 
 from ...configs import describe_preset, load_preset, preset_names
-from ...core.assembly import parameter_specs
+from ...core.modules.assembly import parameter_specs
 from ..output import JsonOption, Output, QuietOption, SeedOption, table
 
 

@@ -11,7 +11,6 @@ from rich.progress import TaskID, TextColumn
 from rich.text import Text
 
 from ...core.model import MiniBERT
-from ...core.modules.heads.language import NoHead
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
@@ -112,7 +111,7 @@ def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> N
         require_writable(out)
         if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
             raise ConfigError(f"--out {out} is not empty and does not contain a task model; choose another directory.")
-    if forgetting and isinstance(model.parts.head, NoHead):
+    if forgetting and not model.modules.predicts_words:
         raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
 
 

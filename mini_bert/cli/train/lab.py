@@ -10,7 +10,7 @@ from rich.markup import escape
 from ...report.lab_page import lab_page
 from ...report.page import write_page
 from ...training.experiments import Experiment, perform, summary
-from ...training.trainer import Listener
+from ...training.loop import Listener
 from ..output import JsonOption, Output, QuietOption, SeedOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Data

@@ -1,29 +1,29 @@
-"""The two operations that own parameters by themselves, bound to their names.
-
-A component holds names, never arrays: `forward(params, x)` reads the values from the Parameters that
-it is given, and `backward(dy, cache, grads)` adds to the gradients under the same names. One component
-therefore serves any parameters (averaged, perturbed, of another precision), and one that is used twice
-gets the sum of both gradients.
-"""
-
-from collections.abc import Iterator
+"""The linear map x W + b, bound to the names of its parameters."""
 
 from ..arrays import Array
-from ..ops.layernorm import LayerNormCache, layernorm_backward, layernorm_forward
-from ..ops.linear import LinearCache, linear_backward, linear_forward
+from ..formulas import Formula, StepSpec
+from ..module import Layout
+from ..ops.linear import FORMULA, LinearCache, linear_backward, linear_forward
 from ..params import Gradients, Parameters, ParamSpec
 
 
 class Linear:
-    """x W + b, with W normal of deviation `std` at the start. No bias if `b` is None."""
+    """x W + b, with W drawn with deviation `std`. No bias if `b` is None.
 
-    def __init__(self, W: str, b: str | None, n_in: int, n_out: int, std: float):
+    `component`, `layer` and `symbol` describe the parameters; `axes` are those of W.
+    """
+
+    def __init__(self, W: str, b: str | None, n_in: int, n_out: int, std: float, *, component: str = "",
+                 layer: int | None = None, symbol: str = "W", axes: tuple[str, ...] = ()):
         self.W, self.b, self.shape, self.std = W, b, (n_in, n_out), std
+        self.component, self.layer, self.symbol, self.axes = component, layer, symbol, axes
 
-    def layout(self) -> Iterator[ParamSpec]:
-        yield ParamSpec(self.W, self.shape, std=self.std)
+    def layout(self) -> Layout:
+        yield ParamSpec(self.W, self.shape, self.std, component=self.component, layer=self.layer, axes=self.axes,
+                        symbol=self.symbol)
         if self.b is not None:
-            yield ParamSpec(self.b, self.shape[1:])
+            yield ParamSpec(self.b, self.shape[1:], component=self.component, layer=self.layer, axes=self.axes[1:],
+                            symbol=self.symbol.replace("W", "b", 1))
 
     def forward(self, params: Parameters, x: Array) -> tuple[Array, LinearCache]:
         return linear_forward(x, params[self.W], None if self.b is None else params[self.b])
@@ -36,24 +36,6 @@ class Linear:
             grads.add(self.b, db)
         return dx
 
-
-class LayerNorm:
-    """Layer normalisation with the parameters `name`_gamma and `name`_beta (before the layer's number)."""
-
-    def __init__(self, name: str, size: int, eps: float, layer: int | None = None):
-        suffix = "" if layer is None else f"_{layer}"
-        self.gamma, self.beta = f"{name}_gamma{suffix}", f"{name}_beta{suffix}"
-        self.size, self.eps = size, eps
-
-    def layout(self) -> Iterator[ParamSpec]:
-        yield ParamSpec(self.gamma, (self.size,), mean=1.0)
-        yield ParamSpec(self.beta, (self.size,))
-
-    def forward(self, params: Parameters, x: Array) -> tuple[Array, LayerNormCache]:
-        return layernorm_forward(x, params[self.gamma], params[self.beta], self.eps)
-
-    def backward(self, dy: Array, cache: LayerNormCache, grads: Gradients) -> Array:
-        dx, dgamma, dbeta = layernorm_backward(dy, cache)
-        grads.add(self.gamma, dgamma)
-        grads.add(self.beta, dbeta)
-        return dx
+    def step(self, name: str, title: str, symbol: str, x: str, component: str, formula: Formula = FORMULA) -> StepSpec:
+        bias = () if self.b is None else (("b", self.b),)
+        return StepSpec(name, title, symbol, formula, (x,), (("W", self.W), *bias), component)

@@ -1,11 +1,13 @@
-"""Pure functions of arrays, one operation a file, each with its backward and its gradient checks."""
+"""Pure functions of arrays, one operation per file: formula, forward, backward and gradient checks. Operations own no
+parameters and know nothing of models."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
+from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check, CheckResult, check_operation
 
 
@@ -14,16 +16,30 @@ class Operation(NamedTuple):
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     checks: list[Check]
+    formula: Formula
 
     def check(self, seed: int = 0) -> list[CheckResult]:
         """Its gradients against finite differences."""
-        return check_operation(*self, list(inspect.signature(self.forward).parameters), seed)
+        return check_operation(self.name, self.forward, self.backward, self.checks, seed)
+
+
+class Activation(NamedTuple):
+    """An element-wise operation for the slot `activation`; each function may put its result into `out`, or ignore it.
+
+        forward(x, out) -> y, cache          backward(dy, cache, out) -> dx
+    """
+
+    forward: Callable[[Array, Array | None], tuple[Array, Any]]
+    backward: Callable[[Array, Any, Array | None], Array]
+    formula: Formula
+    checks: list[Check]
+    extra: int = 0            # arrays of the input's size that the cache keeps beside the result
 
 
 def operations() -> Iterator[Operation]:
-    """Every operation of this package: the file `name.py` has name_forward, name_backward and CHECKS."""
+    """Every operation of this package: the file `name.py` has name_forward, name_backward, FORMULA and CHECKS."""
     for module_info in iter_modules(__path__):
         name = module_info.name
         module = import_module(f"{__name__}.{name}")
-        yield Operation(name, getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward"),
-                        module.CHECKS)
+        yield Operation(name, getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward"), module.CHECKS,
+                        module.FORMULA)

@@ -1,12 +1,12 @@
 """Scaled dot-product attention, for every sequence and head at once.
 
-    S = Q K^T / sqrt(d_k)      S = -inf at keys that are padding      P = softmax(S)      C = drop(P) V
+    S = Q K^T / sqrt(d_k) + bias      S = -inf at keys that are padding      P = softmax(S)      C = drop(P) V
 
-    dV = drop(P)^T dC      dP = drop'(dC V^T)      dS = softmax'(dP)
+    dV = drop(P)^T dC      dP = drop'(dC V^T)      dS = softmax'(dP) = dbias
     dQ = dS K / sqrt(d_k)  dK = dS^T Q / sqrt(d_k)
 
-A hidden key has P = 0 exactly, hence dS = 0: nothing flows into padding. There may be fewer
-queries than keys. Derivation: docs/math/attention.md
+A hidden key has P = 0 exactly, hence dS = 0: nothing flows into padding. There may be fewer queries than keys, and no
+bias. Derivation: docs/math/attention.md
 """
 
 from math import sqrt
@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, BoolArray
+from ..formulas import Formula
 from ..gradcheck import Check
-from ..hooks import Watch, unwatched
+from ..hooks import Hook, no_hook
 from .dropout import DropoutCache, dropout_backward, dropout_forward
 from .softmax import softmax_backward, softmax_forward
 
@@ -26,18 +27,21 @@ class AttentionCache(NamedTuple):
     K: Array
     V: Array
     key_mask: BoolArray | None
+    bias: Array | None
     weights: Array            # P, before dropout
     dropout: DropoutCache
 
     @property
     def scores(self) -> Array:
-        """S, for the reader: the backward does not need it, so it is worked out again."""
-        return _scores(self.Q, self.K, self.key_mask)
+        """S, for the reader: the backward does not need it, so it is computed again."""
+        return _scores(self.Q, self.K, self.key_mask, self.bias)
 
 
-def _scores(Q: Array, K: Array, key_mask: BoolArray | None) -> Array:
+def _scores(Q: Array, K: Array, key_mask: BoolArray | None, bias: Array | None) -> Array:
     scores: Array = Q @ K.transpose(0, 1, 3, 2)                # (B, A, Tq, T)
     scores *= 1 / sqrt(Q.shape[3])
+    if bias is not None:
+        scores += bias
     if key_mask is not None:
         scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
     return scores
@@ -49,35 +53,49 @@ def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
 
 
 def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
-                      rng: np.random.Generator | None = None,
-                      watch: Watch = unwatched) -> tuple[Array, AttentionCache]:
-    """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q."""
+                      rng: np.random.Generator | None = None, hook: Hook = no_hook, *,
+                      bias: Array | None = None) -> tuple[Array, AttentionCache]:
+    """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q.
+
+    `bias` is added to the scores (B, A, Tq, T) and broadcast to their shape, which its gradient has.
+    """
     B, A, Tq, d_k = Q.shape
-    scores = watch("scores", _scores(Q, K, key_mask))
+    scores = hook("scores", _scores(Q, K, key_mask, bias))
     weights, _ = softmax_forward(scores, out=scores)
-    weights = watch("attention_weights", weights)
+    weights = hook("attention_weights", weights)
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
-    return context, AttentionCache(Q, K, V, key_mask, weights, dropout)
+    return context, AttentionCache(Q, K, V, key_mask, bias, weights, dropout)
 
 
-def attention_backward(dcontext: Array, cache: AttentionCache,
-                       watch: Watch = unwatched) -> tuple[Array, Array, Array]:
-    """dcontext (B, A, Tq, d_k) -> dQ, dK, dV."""
-    Q, K, V, _, weights, dropout = cache
+def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_hook) -> tuple[Array, ...]:
+    """dcontext (B, A, Tq, d_k) -> dQ, dK, dV, and dbias if there was a bias."""
+    Q, K, V, _, bias, weights, dropout = cache
     (B, A, Tq, d_k), T = Q.shape, K.shape[2]
     dropped = dropout_backward(weights, dropout)               # drop(P) again: dropout is its own transpose
     # context = dropped V
     dV = np.matmul(dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
     ddropped = dcontext @ V.transpose(0, 1, 3, 2)
     # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
-    dweights = watch("attention_weights", dropout_backward(ddropped, dropout))
-    dscores = watch("scores", softmax_backward(dweights, weights))
-    # scores = Q K^T / sqrt(d_k)
+    dweights = hook("attention_weights", dropout_backward(ddropped, dropout))
+    dscores = hook("scores", softmax_backward(dweights, weights))
+    # scores = Q K^T / sqrt(d_k) + bias
+    dbias = () if bias is None else (dscores.copy(),)
     dscores *= 1 / sqrt(d_k)
     dQ = np.matmul(dscores, K, out=_heads_last(B, A, Tq, d_k, Q))
     dK = np.matmul(dscores.transpose(0, 1, 3, 2), Q, out=_heads_last(B, A, T, d_k, Q))
-    return dQ, dK, dV
+    return dQ, dK, dV, *dbias
+
+
+FORMULA = Formula("attention", "softmax({0} {1}^T / sqrt(d_k)) {2}")
+WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"))
+
+
+def scores_formula(biases: int = 0) -> Formula:
+    """The scores of queries {0} and keys {1}, with so many terms added."""
+    added = "".join(f" + {{{i + 2}}}" for i in range(biases))
+    return Formula("scores", "{0} {1}^T / sqrt(d_k)" + added,
+                   ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases))
 
 
 _MASK = np.array([[True, True, True, False], [True, False, False, False]])
@@ -86,4 +104,6 @@ CHECKS = [
     Check("padding", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK),
     Check("fewer queries", lambda rng: [rng.standard_normal((2, 2, n, 3)) for n in (2, 4, 4)], key_mask=_MASK),
     Check("dropout", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK, rate=0.3, rng=9),
+    Check("bias", lambda rng: [*rng.standard_normal((3, 2, 2, 4, 3)), rng.standard_normal((2, 2, 4, 4))],
+          names=("Q", "K", "V", "bias"), key_mask=_MASK),
 ]

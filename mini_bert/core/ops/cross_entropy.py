@@ -8,8 +8,10 @@ A sum, not a mean: batches have different numbers of selected rows, and a mean o
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, BoolArray, IntArray
+from ..formulas import Formula
 from ..gradcheck import Check
 
 CrossEntropyCache = tuple[Array, Array, IntArray, BoolArray | None]
@@ -45,6 +47,26 @@ def cross_entropy_backward(dloss: float, cache: CrossEntropyCache, *, overwrite:
     return everywhere
 
 
+
+def log_softmax(logits: Array) -> npt.NDArray[np.float64]:
+    """ln softmax over the last axis, in float64: what a prediction says about every class."""
+    logs: npt.NDArray[np.float64] = logits.astype(np.float64)
+    logs -= logs.max(axis=-1, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=-1, keepdims=True))
+    return logs
+
+
+def target_losses(logits: Array, targets: IntArray) -> npt.NDArray[np.float64]:
+    """The loss of each row, -ln p(target): logits (N, V), targets (N,) -> (N,), in float64 but for the exponentials."""
+    top = logits.max(axis=1)
+    at_target = logits[np.arange(len(targets)), targets].astype(np.float64)
+    total = np.exp(logits - top[:, None]).sum(axis=1, dtype=np.float64)
+    losses: npt.NDArray[np.float64] = np.log(total) + top - at_target
+    return losses
+
+FORMULA = Formula("cross entropy", "mean(log(sum(exp({0}))) - {0}[target])",
+                  ("[asked] * (softmax({0}) - onehot(target)) / M",),
+                  gradient_where=("M = number(asked)", "asked = has(target)"))
 CHECKS = [
     Check("all rows", lambda rng: [rng.standard_normal((3, 5))], targets=np.array([0, 4, 4])),
     Check("selected rows", lambda rng: [rng.standard_normal((4, 3))], targets=np.array([2, 0, 1, 1]),

@@ -8,6 +8,7 @@ q is 1 - rate to the nearest 1/65536 above zero. Derivation: docs/math/dropout.m
 import numpy as np
 
 from ..arrays import Array, BoolArray
+from ..formulas import Formula
 from ..gradcheck import Check
 
 DropoutCache = tuple[BoolArray, float] | None
@@ -36,6 +37,7 @@ def dropout_backward(dy: Array, cache: DropoutCache) -> Array:
     return dx
 
 
+FORMULA = Formula("dropout", "m * {0} / q", ("m * d{y} / q",))
 CHECKS = [
     Check("half dropped", lambda rng: [rng.standard_normal((4, 5))], rate=0.5, rng=7),
     Check("a tenth dropped", lambda rng: [rng.standard_normal((2, 3, 8))], rate=0.1, rng=8),

@@ -7,6 +7,7 @@
 import numpy as np
 
 from ..arrays import Array, IntArray
+from ..formulas import Formula
 from ..gradcheck import Check
 
 
@@ -37,6 +38,13 @@ def summed_rows(dy: Array, ids: IntArray) -> tuple[IntArray, Array]:
     return ordered[starts], np.add.reduceat(dy[order], starts, axis=0)
 
 
+def lookup(name: str, ids: str) -> Formula:
+    """Rows of a table at `ids`."""
+    return Formula(name, f"{{E}}[{ids}]", (), {"E": f"scatter(d{{y}}, {ids})"},
+                   gradient_where=("scatter(a, i)[v] = sum(a[i = v])",), rows=ids)
+
+
+FORMULA = lookup("lookup", "ids")
 CHECKS = [
     Check("repeated ids", lambda rng: [rng.standard_normal((5, 3))], ids=np.array([4, 0, 4, 2, 4, 0])),
     Check("one id", lambda rng: [rng.standard_normal((2, 3))], ids=np.array([1])),

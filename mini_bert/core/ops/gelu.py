@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
+from ..registry import register
+from . import Activation
 
 # Chebyshev coefficients of g(u) = (1 + z) exp(z^2) erfc(z); tests/reference/erf_series.py prints them
 _SERIES = [
@@ -80,8 +83,13 @@ def gelu_backward(dy: Array, slope: Array, out: Array | None = None) -> Array:
     return dx
 
 
+FORMULA = Formula("gelu", "{0} * Phi({0})", ("d{y} * (Phi({0}) + {0} * phi({0}))",),
+                  where=("Phi(x) = (1 + erf(x / sqrt(2))) / 2",),
+                  gradient_where=("phi(x) = exp(-x^2 / 2) / sqrt(2 pi)",))
 CHECKS = [
     Check("near zero", lambda rng: [rng.standard_normal((4, 5))]),
     Check("in the tails", lambda rng: [3 * rng.standard_normal((4, 5))]),
     Check("not in C order", lambda rng: [rng.standard_normal((5, 4)).T]),
 ]
+
+register("activation", "gelu")(Activation(gelu_forward, gelu_backward, FORMULA, CHECKS, extra=1))

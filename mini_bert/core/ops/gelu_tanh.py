@@ -9,7 +9,10 @@ from math import pi, sqrt
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
+from ..registry import register
+from . import Activation
 
 _C = sqrt(2 / pi)
 _A = 0.044715
@@ -30,7 +33,13 @@ def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array], out: Array | None 
     return dy * (0.5 * (1 + t) + 0.5 * x * dt_dx)
 
 
+_T = ("t = tanh(sqrt(2 / pi) ({0} + 0.044715 {0}^3))",)
+FORMULA = Formula("gelu tanh", "{0} * (1 + t) / 2",
+                  ("d{y} * ((1 + t) / 2 + {0} * (1 - t^2) * sqrt(2 / pi) * (1 + 0.134145 {0}^2) / 2)",),
+                  where=_T, gradient_where=_T)
 CHECKS = [
     Check("near zero", lambda rng: [rng.standard_normal((4, 5))]),
     Check("in the tails", lambda rng: [3 * rng.standard_normal((4, 5))]),
 ]
+
+register("activation", "gelu_tanh")(Activation(gelu_tanh_forward, gelu_tanh_backward, FORMULA, CHECKS, extra=2))

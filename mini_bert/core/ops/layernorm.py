@@ -14,6 +14,7 @@ Derivation: docs/math/layernorm.md
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
 
 LayerNormCache = tuple[Array, Array, Array]
@@ -53,6 +54,11 @@ def layernorm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, 
     return dx, dgamma, dbeta
 
 
+_WHERE = ("mu = mean({0})", "sigma = sqrt(mean(({0} - mu)^2) + eps)")
+FORMULA = Formula("layernorm", "{gamma} * ({0} - mu) / sigma + {beta}",
+                  ("(dxhat - mean(dxhat) - xhat * mean(dxhat * xhat)) / sigma",),
+                  {"gamma": "sum_t(d{y} * xhat)", "beta": "sum_t(d{y})"}, where=_WHERE,
+                  gradient_where=("dxhat = d{y} * {gamma}", "xhat = ({0} - mu) / sigma", *_WHERE))
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal(s) for s in ((4, 6), (6,), (6,))], eps=1e-5),
     Check("far from zero", lambda rng: [10 + 3 * rng.standard_normal((3, 5)), *rng.standard_normal((2, 5))],

@@ -7,7 +7,10 @@
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
+from ..registry import register
+from . import Activation
 
 
 def relu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
@@ -22,7 +25,10 @@ def relu_backward(dy: Array, y: Array, out: Array | None = None) -> Array:
     return dx
 
 
+FORMULA = Formula("relu", "max({0}, 0)", ("d{y} * [{0} > 0]",), kink=0.0)
 CHECKS = [
     # kept a little away from the kink, where a difference quotient would straddle two slopes
     Check("both sides", lambda rng: [rng.choice([-1.0, 1.0], (4, 5)) * rng.uniform(0.1, 2, (4, 5))]),
 ]
+
+register("activation", "relu")(Activation(relu_forward, relu_backward, FORMULA, CHECKS))

@@ -7,6 +7,7 @@
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
 
 _SAFE = 80.0                  # exp(-80) is a float32 with all its digits
@@ -40,6 +41,7 @@ def softmax_backward(dp: Array, p: Array) -> Array:
     return dx
 
 
+FORMULA = Formula("softmax", "softmax({0})", ("{y} * (d{y} - sum({y} * d{y}))",))
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal((3, 5))]),
     Check("far from zero", lambda rng: [500 + 2 * rng.standard_normal((2, 4))]),

@@ -7,6 +7,7 @@
 import numpy as np
 
 from ..arrays import Array
+from ..formulas import Formula
 from ..gradcheck import Check
 
 
@@ -21,4 +22,5 @@ def tanh_backward(dy: Array, y: Array) -> Array:
     return dy * (1 - y * y)
 
 
+FORMULA = Formula("tanh", "tanh({0})", ("d{y} * (1 - {y}^2)",))
 CHECKS = [Check("any", lambda rng: [rng.standard_normal((3, 4))])]

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ...errors import CheckpointError
 from ...files import write_files
 from ..arrays import Array
-from ..assembly import parameter_specs
 from ..config import ModelConfig
+from ..modules.assembly import parameter_specs
 from ..params import Parameters
 from .safetensors_file import safetensors_chunks
 

@@ -149,7 +149,7 @@ class WordVectors(NamedTuple):
 def layer_names(model: MiniBERT) -> list[str]:
     """The names of the layers in a cache; final_hidden is included if a final LayerNorm makes it differ."""
     names = [EMBEDDINGS, *(f"hidden_{i}" for i in range(model.config.num_layers))]
-    return [*names, "final_hidden"] if model.parts.final_ln is not None else names
+    return [*names, "final_hidden"] if model.modules.final_ln is not None else names
 
 
 def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
@@ -207,7 +207,7 @@ def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Align
     def one(numbers: list[int]) -> None:
         nonlocal done
         ids, mask = padded([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
-        _, cache = model.encode(ids, mask, recompute=True)                    # keeps only the output of each layer
+        _, cache = model.encode(ids, mask, forward_only=True)                 # keeps only the output of each layer
         here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
         lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
         start = lines * ids.shape[1] + alignment.start[here]
@@ -218,11 +218,7 @@ def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Align
             if progress is not None:
                 progress(done)
 
-    training, model.training = model.training, False
-    try:
-        (team or Workers(1)).map(one, _batches(alignment.windows, bounds))
-    finally:
-        model.training = training
+    (team or Workers(1)).map(one, _batches(alignment.windows, bounds))
 
 
 def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:

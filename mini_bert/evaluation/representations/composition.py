@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.model import MiniBERT
-from ...core.modules.heads.language import NoHead
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...inference.inputs import padded
@@ -178,7 +177,7 @@ def _known(tokenizer: WordPieceTokenizer, *words: str) -> bool:
 
 def _contrasts(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer,
                cases: list[Contrast]) -> CategoryScore:
-    if isinstance(model.parts.head, NoHead):
+    if not model.modules.predicts_words:
         raise DataError(f"{cases[0].category!r} needs predictions of words, but the model has no MLM head.")
     used = [case for case in cases if _known(tokenizer, case.first_answer, case.second_answer)]
     left_out = [f"{case.first_answer}/{case.second_answer}" for case in cases if case not in used]
@@ -234,7 +233,7 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
         if len(row) > model.config.max_seq_length:
             raise DataError(f"{text!r} has {len(row)} tokens; the model takes {model.config.max_seq_length}.")
     ids, mask = padded(rows, tokenizer.vocabulary.pad)
-    logits, _ = model.forward(ids, mask, positions=ids == tokenizer.vocabulary.mask, recompute=True)
+    logits, _ = model.forward(ids, mask, positions=ids == tokenizer.vocabulary.mask, forward_only=True)
     return logits
 
 
@@ -270,7 +269,7 @@ def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
     """
     texts = [text for case in cases for text in (f"{case.adjective} {case.noun}", case.adjective, case.noun)]
     ids, mask = padded([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
-    _, cache = model.encode(ids, mask, recompute=True)
+    _, cache = model.encode(ids, mask, forward_only=True)
     other_adjective, other_noun = (np.array([[a != b for b in words] for a in words]) for words in
                                    zip(*((case.adjective, case.noun) for case in cases), strict=True))
     wins = {}

@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.model import MiniBERT
-from ...core.modules.heads.language import NoHead
 from ...core.params import Parameters
 from ...errors import InputError
 from ...inference.inputs import by_length, padded, require_vocabulary
+from ...objectives.masked import MaskedLM
 from ...randomness import generator
 from ...text.batches import Batches, MLMBatch
 from ...text.corpora.corpus import Corpus
 from ...text.masking import Masking
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...training.batch_gradients import BatchGradients
+from ...training.update import BatchGradients
 from ...training.workers import Workers, workers
 from ..metrics import (
     Calibration,
@@ -204,18 +204,14 @@ def _drawn(ordinary: list[BoolArray], tokens: int, seed: int) -> list[BoolArray]
 
 def _measured(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray], kept: list[BoolArray],
               team: Workers) -> ModelFigures:
-    training, model.training = model.training, False
-    try:
-        masked = None if isinstance(model.parts.head, NoHead) else _masked(model, batches, team)
-        return _geometry(model, batches, ordinary, kept, team, masked)
-    finally:
-        model.training = training
+    masked = _masked(model, batches, team) if model.modules.predicts_words else None
+    return _geometry(model, batches, ordinary, kept, team, masked)
 
 
 def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFigures:
     def one(batch: MLMBatch) -> tuple[Ranks, Floats, Floats]:
         logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                  positions=batch.mask_positions, recompute=True)
+                                  positions=batch.mask_positions, forward_only=True)
         targets = batch.target_ids[batch.mask_positions]
         return target_ranks(logits, targets), top_probability(logits), target_losses(logits, targets)
 
@@ -223,9 +219,9 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
     results = team.map(one, asked)
     ranks = Ranks(*(np.concatenate(parts) for parts in zip(*(ranks for ranks, *_ in results), strict=True)))
     confidence, losses = (np.concatenate([result[i] for result in results]) for i in (1, 2))
-    gradients = BatchGradients(model, team, _AT_A_TIME, recompute=True)
-    loss = gradients.compute(_joined(asked), 0)
-    gradients.gradients.flat[...] /= loss.masked                      # the gradient of the mean
+    gradients = BatchGradients(MaskedLM(model, micro_batch_size=_AT_A_TIME, recompute=True), team)
+    loss = gradients.compute(_joined(asked))["masked"]
+    gradients.gradients.flat[...] /= loss.count                      # the gradient of the mean
     mean = float(losses.mean())
     return MaskedFigures(mean, compute_perplexity(mean),
                          {top: wilson_interval(float(ranks.found(top).sum()), len(losses)) for top in TOPS},

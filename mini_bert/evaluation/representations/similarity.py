@@ -105,7 +105,7 @@ def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Seq
 
     def one(numbers: IntArray) -> list[FloatArray]:
         ids = np.array([where.sequences[i] for i in numbers.tolist()])                    # (b, T)
-        _, cache = model.encode(ids, recompute=True)
+        _, cache = model.encode(ids, forward_only=True)
         start, end = np.array([where.places[i] for i in numbers.tolist()]).T[..., None]
         columns = np.arange(ids.shape[1])
         weights = (((columns >= start) & (columns < end)) / (end - start)).astype(model.dtype)[:, None]

@@ -214,7 +214,7 @@ class _Vectors:
         self.rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
         ids, mask = padded(self.rows, tokenizer.vocabulary.pad)
         counted = mask & tokenizer.vocabulary.ordinary[ids]
-        _, cache = model.encode(ids, mask, recompute=True)            # keeps only the outputs of the layers
+        _, cache = model.encode(ids, mask, forward_only=True)         # keeps only the outputs of the layers
         self.ids, self.owner = ids[counted], np.nonzero(counted)[0]
         self.tokens: dict[str, Array] = {}
         self.sentences: dict[str, Array] = {}

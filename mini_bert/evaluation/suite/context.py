@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any
 
 from ...core.model import MiniBERT
-from ...core.modules.heads.language import NoHead
 from ...errors import InputError
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import MANIFEST, Corpus
@@ -103,7 +102,7 @@ class EvaluationContext:
 
     @property
     def has_mlm_head(self) -> bool:
-        return not isinstance(self.model.parts.head, NoHead)
+        return self.model.modules.predicts_words
 
     @cached_property
     def corpus(self) -> Corpus:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.model import MiniBERT
-from ...core.modules.heads.task import TASK_HEADS
+from ...core.params import ParamSpec
+from ...core.registry import find, words
 from ...core.storage.safetensors_file import safetensors_chunks
 from ...core.task_model import TaskModel
 from ...errors import CheckpointError
@@ -73,7 +74,7 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{folder / HEAD} cannot be read: {error}.") from None
     for spec in model.task.layout():
-        if spec.name not in tensors or tensors[spec.name].shape != spec.shape \
+        if not isinstance(spec, ParamSpec) or spec.name not in tensors or tensors[spec.name].shape != spec.shape \
                 or not np.isfinite(tensors[spec.name]).all():
             raise CheckpointError(f"{folder / HEAD} does not fit {DESCRIPTION}: {spec.name} is missing, damaged or of "
                                   "another shape.")
@@ -91,8 +92,8 @@ def _described(description: Any) -> tuple[str, str, int, list[str]]:
         raise ValueError(f"outputs must be a positive integer, not {str(outputs)[:40]}")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ValueError("labels must be a list of text")
-    if head not in TASK_HEADS:
-        raise ValueError(f"there is no head {head[:40]!r}; the heads are {', '.join(TASK_HEADS)}")
-    if TASK_HEADS[head].labelled and len(labels) != outputs:
+    if head not in words("task_head"):
+        raise ValueError(f"there is no head {head[:40]!r}; the heads are {', '.join(words('task_head'))}")
+    if find("task_head", head).named.labelled and len(labels) != outputs:
         raise ValueError(f"there are {len(labels)} labels for {outputs} outputs")
     return task, head, outputs, labels

@@ -21,7 +21,7 @@ from ...inference.inputs import require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
-from ..probabilities import log_sum_exp
+from ..probabilities import target_losses
 
 VARIANTS = ("token", "word")
 _TOKENS = 2048                # per batch: more do not fit into the cache of a core
@@ -54,18 +54,14 @@ def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable
     def one(batch: slice) -> None:
         positions = np.zeros(rows[batch].shape, bool)
         positions[np.arange(len(positions)), places[batch]] = True
-        logits, _ = model.forward(rows[batch], positions=positions, recompute=True)
+        logits, _ = model.forward(rows[batch], positions=positions, forward_only=True)
         read(logits, batch)
 
-    training, model.training = model.training, False
-    try:
-        for start in range(0, len(batches), _ROUND):
-            some = batches[start : start + _ROUND]
-            team.map(one, some)
-            if progress is not None:
-                progress(slice(some[0].start, some[-1].stop))
-    finally:
-        model.training = training
+    for start in range(0, len(batches), _ROUND):
+        some = batches[start : start + _ROUND]
+        team.map(one, some)
+        if progress is not None:
+            progress(slice(some[0].start, some[-1].stop))
 
 
 def read_sequences(model: MiniBERT, sequences: Sequence[Sequence[int]], places: Sequence[int],
@@ -184,7 +180,7 @@ def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _MaskedPieces, variants
     def read(logits: Array, some: slice) -> None:
         low, high = np.searchsorted(in_order, [some.start, some.stop])
         here, row = order[low:high], in_order[low:high] - some.start
-        logs[here] = logits[row, targets[here]] - log_sum_exp(logits)[row]
+        logs[here] = -target_losses(logits[row], targets[here])
 
     def tell(some: slice) -> None:
         if progress is not None:

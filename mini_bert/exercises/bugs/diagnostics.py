@@ -22,11 +22,12 @@ from ...core.ops import operations
 from ...core.ops.attention import attention_forward
 from ...core.params import Parameters, ParamSpec
 from ...errors import MiniBertError
+from ...objectives.masked import MaskedLM
 from ...randomness import generator
 from ...text.batches import MLMBatch
 from ...text.masking import mask_tokens
-from ...training.batch_gradients import BatchGradients
 from ...training.optimisers.adamw import AdamW
+from ...training.update import BatchGradients
 from ...training.workers import workers
 from . import training
 from .planting import active
@@ -131,9 +132,9 @@ def _parts(seed: int) -> Look:
     rows = {}
     with workers(1) as team:
         for size in (len(batch.input_ids), 1):
-            gradients = BatchGradients(model, team, size)
-            loss = gradients.compute(batch)
-            rows[size] = loss.mean, gradients.gradients.flat / loss.masked
+            gradients = BatchGradients(MaskedLM(model, micro_batch_size=size), team)
+            loss = gradients.compute(batch)["masked"]
+            rows[size] = loss.mean, gradients.gradients.flat / loss.count
     (whole, gradient), (parted, again) = rows.values()
     apart = float(np.linalg.norm(again - gradient) / np.linalg.norm(gradient))
     return Look({"loss of the whole batch": whole, "loss in parts of one sequence": parted,
@@ -144,10 +145,10 @@ def _again(seed: int) -> Look:
     """The gradient of one batch, computed three times over with the parameters unchanged."""
     model, batch = _model(seed), _batch(seed)
     with workers(1) as team:
-        gradients = BatchGradients(model, team, 4)
+        gradients = BatchGradients(MaskedLM(model, micro_batch_size=4), team)
         norms = []
         for _ in range(3):
-            masked = gradients.compute(batch).masked
+            masked = gradients.compute(batch)["masked"].count
             norms.append(float(np.linalg.norm(gradients.gradients.flat)) / masked)
     return Look({f"norm of the gradient, time {i}": norm for i, norm in enumerate(norms, 1)},
                 abs(norms[2] / norms[0] - 1) < 1e-9)

@@ -1,4 +1,4 @@
-"""The planted bugs: which lines are changed, by what they can be seen, and which cause is the right answer.
+"""The planted bugs: which terms are changed, by what they can be seen, and which cause is the right answer.
 
 Reading this file is reading the answers.
 """
@@ -6,17 +6,16 @@ Reading this file is reading the answers.
 from .bug import Bug
 from .planting import Edit
 
-_MODEL = "core.model:MiniBERT"
 _ATTEND = "core.ops.attention"
-_POSITIONS = "core.modules.embeddings.embeddings:LearnedPositions"
+_EMBEDDINGS = "core.modules.embeddings.embeddings:Embeddings"
+_POSITIONS = "core.modules.embeddings.positions:LearnedPositions"
 
 BUGS = {bug.name: bug for bug in (
     Bug(name="bug-01",
         question="The run stays behind the healthy one, and the gradient check complains about some of the model's "
                  "parameters and not about others.",
         cause="residual",
-        edits=(Edit("core.modules.blocks.layer:PostLNLayer.backward",
-                    "return select.take_backward(dsum, dx)", "return dx"),),
+        edits=(Edit("core.modules.blocks.post_ln:PostLNLayer.backward", "return", "return dx"),),
         caught_by=("gradcheck", "curve"), silent=("padding",),
         hints=("All operations agree with finite differences: each part is right, and what puts them together is not.",
                "Order the parameters of the model as the gradient meets them, from the head down to the embeddings. "
@@ -27,7 +26,7 @@ BUGS = {bug.name: bug for bug in (
         question="With the same settings the run goes another way from its first steps on. In this short one the loss "
                  "even falls faster; all the same, something is wrong.",
         cause="bias-correction",
-        edits=(Edit("training.optimisers.adamw:AdamW._update", "m_factor, root = (1 - b1) / (1 - b1**self.t)",
+        edits=(Edit("training.optimisers.adamw:AdamW.direction", "m_factor, root =",
                     "m_factor, root = 1 - b1, sqrt(1 - b2)"),),
         caught_by=("first-steps", "curve"), silent=("gradcheck", "again"),
         hints=("The gradients are right, in the check and from one time to the next; look at what is done with them.",
@@ -38,7 +37,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-03",
         question="The training loss falls below that of the healthy run, while the held-out loss climbs.",
         cause="shifted",
-        edits=(Edit("core.gradients:add_mlm_gradients", "targets = _check_targets(target_ids, selected",
+        edits=(Edit("core.gradients:add_mlm_gradients", "targets =",
                     "targets = np.roll(target_ids, 1, axis=1)"),),
         caught_by=("curve", "doctor"), silent=("gradcheck",),
         hints=("The gradient check agrees: the gradients belong to the loss. Is it the loss that was wanted?",
@@ -48,7 +47,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-04",
         question="The loss curve is nearly that of the healthy run. A user reports that the gradient check fails.",
         cause="scatter",
-        edits=(Edit("core.ops.embedding:summed_rows", "return ordered[starts], np.add.reduceat",
+        edits=(Edit("core.ops.embedding:summed_rows", "return",
                     "return ordered[starts], dy[order][starts]"),),
         caught_by=("gradcheck", "parts"), silent=("curve",),
         hints=("One operation disagrees with finite differences; the model's error follows from it.",
@@ -58,8 +57,8 @@ BUGS = {bug.name: bug for bug in (
         question="In a small model hardly anything is to be seen. With wider heads the attention looks at single "
                  "tokens before it has learned anything.",
         cause="scale",
-        edits=(Edit(f"{_ATTEND}:_scores", "scores *= 1 / sqrt(Q.shape[3])", "pass"),
-               Edit(f"{_ATTEND}:attention_backward", "dscores *= 1 / sqrt(d_k)", "pass")),
+        edits=(Edit(f"{_ATTEND}:_scores", "scores *=", "pass"),
+               Edit(f"{_ATTEND}:attention_backward", "dscores *=", "pass")),
         caught_by=("scores",), silent=("gradcheck", "curve"),
         hints=("The gradient check agrees, so forward and backward fit together: both may be wrong alike.",
                "The sum of d_k products of independent numbers has the variance d_k.",
@@ -67,13 +66,13 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-06",
         question="A sentence gets other vectors when it is in a batch with a longer one.",
         cause="mask-embeddings",
-        edits=(Edit(f"{_ATTEND}:_scores", "if key_mask is not None:", "if False:"),
-               Edit(f"{_MODEL}.encode", "x, embeddings = self.parts.embed.forward(",
-                    "x, embeddings = self.parts.embed.forward(self.params, ids, types, rng, watch); "
-                    "x = x if key_mask is None else x * key_mask.reshape(-1, 1)"),
-               Edit(f"{_MODEL}.encode_backward", "self.parts.embed.backward(dx, cache.embeddings",
-                    "self.parts.embed.backward(dx if cache.key_mask is None else dx * cache.key_mask.reshape(-1, 1), "
-                    "cache.embeddings, grads, watch)")),
+        edits=(Edit(f"{_ATTEND}:_scores", "if key_mask", "False"),
+               Edit(f"{_EMBEDDINGS}.forward", "x, drop =",
+                    "x, drop = dropout_forward(x, self.rate, ctx.dropout('embeddings', self.rate)); "
+                    "x = x if ctx.key_mask is None else x * ctx.key_mask.reshape(-1, 1)"),
+               Edit(f"{_EMBEDDINGS}.backward", "shape, tokens, type_lookup, ln, drop =",
+                    "shape, tokens, type_lookup, ln, drop = cache['_ops']; "
+                    "dx = dx if ctx.key_mask is None else dx * ctx.key_mask.reshape(-1, 1)")),
         caught_by=("padding",), silent=("gradcheck", "curve"),
         hints=("Padding has an effect that it should not have; so something is done to it, but not enough.",
                "Which tokens stand in the padding makes no difference. How many there are does.",
@@ -81,8 +80,8 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-07",
         question="The run begins well, then it stays behind, and the norm of the gradient grows and grows.",
         cause="not-zeroed",
-        edits=(Edit("training.gradient_sum:GradientSum._put", "self._add(waiting, first=number == 0)",
-                    "self._add(waiting, first=False)"),),
+        edits=(Edit("training.gradient_sum:MicroBatchGradients._keep", "pieces =",
+                    "pieces = self._pieces[owner]; pieces += [] if pieces else [piece]"),),
         caught_by=("again", "curve"), silent=("gradcheck",),
         hints=("One backward by itself is right, as the gradient check shows.",
                "The same batch with the same parameters must give the same gradient, however often it is asked for.",
@@ -90,7 +89,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-08",
         question="Both losses begin far above the healthy run's; at the end the held-out one is within 0.2 nats of it.",
         cause="specials",
-        edits=(Edit("text.masking:Masking.__call__", "ordinary = vocabulary.ordinary[ids]",
+        edits=(Edit("text.masking:Masking.__call__", "ordinary =",
                     "ordinary = ids != vocabulary.pad"),),
         caught_by=("doctor",), silent=("gradcheck", "curve"),
         hints=("The mathematics is in order: look at what the model is asked.",
@@ -100,7 +99,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-09",
         question="The run stays behind the healthy one, and the gradient check complains about nearly everything.",
         cause="layernorm",
-        edits=(Edit("core.ops.layernorm:layernorm_backward", "dx -= xhat * along_xhat[:, None]", "pass"),),
+        edits=(Edit("core.ops.layernorm:layernorm_backward", "dx -=", "pass", number=1),),
         caught_by=("gradcheck", "curve"), silent=("parts",),
         hints=("One operation disagrees; all of the model that lies below one of its kind disagrees as well.",
                "Of its three gradients two are right. How many terms has the third, and where do they come from?",
@@ -108,7 +107,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-10",
         question="The loss of a batch depends on how many sequences are computed at a time.",
         cause="mean-of-means",
-        edits=(Edit("core.gradients:add_mlm_gradients", "dlogits = [cross_entropy_backward(1.0, loss_cache",
+        edits=(Edit("core.gradients:add_mlm_gradients", "dlogits =",
                     "dlogits = [cross_entropy_backward(1.0 / count, loss_cache, overwrite=True)]; "
                     "loss, count = loss / count, 1"),),
         caught_by=("parts",), silent=("gradcheck", "curve"),
@@ -120,8 +119,8 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-11",
         question="The run stays far behind the healthy one, as if it could not read.",
         cause="positions",
-        edits=(Edit(f"{_POSITIONS}.forward", "x += watch(", "pass"),
-               Edit(f"{_POSITIONS}.backward", "drows = watch(", "drows = np.zeros(dx.shape[1:], dx.dtype)")),
+        edits=(Edit(f"{_POSITIONS}.forward", "x +=", "pass"),
+               Edit(f"{_POSITIONS}.backward", "drows =", "drows = np.zeros(dx.shape[1:], dx.dtype)")),
         caught_by=("order", "curve"), silent=("gradcheck",),
         hints=("The gradient check agrees, since nothing depends on what is missing, and zero is the right slope of "
                "that.",
@@ -130,11 +129,11 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-12",
         question="The loss curve is that of the healthy run, and yet a sentence gets other vectors when it is padded.",
         cause="softmax-axis",
-        edits=(Edit(f"{_ATTEND}:attention_forward", "weights, _ = softmax_forward(scores, out=scores)",
+        edits=(Edit(f"{_ATTEND}:attention_forward", "weights, _ =",
                     "weights = softmax_forward(np.maximum(scores, -1e9).swapaxes(2, 3).copy())[0].swapaxes(2, 3) "
                     "* np.isfinite(scores)"),
-               Edit(f"{_ATTEND}:attention_backward", 'dscores = watch("scores"',
-                    'dscores = watch("scores", softmax_backward(dweights.swapaxes(2, 3), weights.swapaxes(2, 3))'
+               Edit(f"{_ATTEND}:attention_backward", "dscores =",
+                    'dscores = hook("scores", softmax_backward(dweights.swapaxes(2, 3), weights.swapaxes(2, 3))'
                     ".swapaxes(2, 3).copy())")),
         caught_by=("weights", "padding"), silent=("gradcheck", "curve"),
         hints=("The gradient check agrees: forward and backward do the same thing, and it is not attention.",

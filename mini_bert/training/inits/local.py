@@ -22,7 +22,9 @@ import numpy as np
 
 from ...core.config import ModelConfig
 from ...core.params import Parameters
+from ...core.registry import register
 from ...errors import ConfigError
+from .normal import Init
 
 BASE = 1000.0             # waves of six to some tens of tokens: together they tell a neighbour from all others
 PEAK = 6.0                # of the scores: the neighbour gets e^6 times the weight of a token far away
@@ -31,13 +33,16 @@ PASS = 0.8                # W_V and W_O keep so much of a vector's length
 OFF_THE_WAVES = 0.1       # share of a token embedding's size that is left on the features of the waves
 
 
+def _check(config: ModelConfig) -> None:
+    if config.position_embeddings != "learned" or config.head_size < 2:
+        raise ConfigError("training.init: local needs model.position_embeddings: learned, and at least two features "
+                          "per head; set training.init=normal.")
+
+
 def look_local(config: ModelConfig, params: Parameters) -> None:
     """Let the first layer look at neighbours; the parameters have been drawn already."""
     H, A, d_k = config.hidden_size, config.num_heads, config.head_size
-    if "position_embeddings" not in params:
-        raise ConfigError("Heads can begin by looking at neighbours only with position_embeddings: learned.")
-    if d_k < 2:
-        raise ConfigError(f"Heads can begin by looking at neighbours only with two features or more, not {d_k}.")
+    _check(config)
     K = d_k // 2
     frequencies = BASE ** (-2 * np.arange(K) / H)
     angles = np.arange(config.max_seq_length)[:, None] * frequencies              # (T, K)
@@ -65,3 +70,6 @@ def look_local(config: ModelConfig, params: Parameters) -> None:
         W_Q[cosines, to_cosines] += gain * np.cos(turn)
         W_K[sines, to_sines] += gain
         W_K[cosines, to_cosines] += gain
+
+
+register("init", "local")(Init(look_local, _check))

@@ -1,1 +1,5 @@
-"""Optimisers: from gradients to a step."""
+"""Optimisers, one per file: from gradients to a step."""
+
+from . import adamw
+
+__all__ = ["adamw"]

@@ -1,40 +1,52 @@
-"""Multi-head self-attention of a layer: project to Q, K, V, attend in each head, join, project back.
+"""Multi-head self-attention: project to Q, K, V, attend in each head, join, project back.
 
     MHA(x) = concat_a(softmax(Q_a K_a^T / sqrt(d_k)) V_a) W_O,     Q = x W_Q,  K = x W_K,  V = x W_V
 
-Only the selected rows ask (Q); every real token answers (K, V).
+Only the selected rows ask (Q); every real token answers (K, V). The config's score terms come in order: each may
+change Q and K before the product, and add to the scores behind it.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from ...arrays import Array, BoolArray
+from ...arrays import Array
 from ...cache import Deferred
 from ...config import ModelConfig
-from ...hooks import Watch, unwatched
-from ...ops.attention import attention_backward, attention_forward
-from ...params import Gradients, Parameters, ParamSpec
-from ...selection import Selection
+from ...context import Context
+from ...formulas import Formula, Steps, StepSpec
+from ...module import Layout, ScoreTerm, Sizes
+from ...ops.attention import WEIGHTED_SUM, attention_backward, attention_forward, scores_formula
+from ...ops.softmax import FORMULA as SOFTMAX
+from ...params import Gradients, Parameters
+from ...registry import make, parse_words, register
 from ..linear import Linear
 
+TO_HEADS = Formula("to heads", "split({0} {W} + {b})", ("join(d{y}) {W}^T",),
+                   {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"})
+FROM_HEADS = Formula("from heads", "join({0}) {W} + {b}", ("split(d{y} {W}^T)",),
+                     {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"})
 
+
+@register("attention", "multi_head")
 class SelfAttention:
-    def __init__(self, config: ModelConfig, layer: int, residual_std: float):
-        H, std = config.hidden_size, config.init_std
-        self.num_heads, self.rate = config.num_heads, config.attention_dropout
+    def __init__(self, config: ModelConfig, layer: int):
+        H = config.hidden_size
+        self.num_heads, self.head_size, self.rate = config.num_heads, config.head_size, config.attention_dropout
+        self.terms: list[ScoreTerm] = [make("score_term", word, config, layer)
+                                       for word in parse_words(config.score_terms, "score_terms")]
 
         def projection(letter: str, std: float) -> Linear:
             bias = f"b_{letter}_{layer}" if config.attention_bias else None
-            return Linear(f"W_{letter}_{layer}", bias, H, H, std)
+            return Linear(f"W_{letter}_{layer}", bias, H, H, std, component="attention", layer=layer,
+                          symbol=f"W_{letter}")
 
-        self.query, self.key, self.value = (projection(letter, std) for letter in "QKV")
-        self.output = projection("O", residual_std)
+        self.query, self.key, self.value = (projection(letter, config.init_std) for letter in "QKV")
+        self.output = projection("O", config.residual_std)
 
-    def layout(self) -> Iterator[ParamSpec]:
+    def layout(self) -> Layout:
         for projection in (self.query, self.key, self.value, self.output):
             yield from projection.layout()
+        for term in self.terms:
+            yield from term.layout()
 
     def _split(self, x: Array) -> Array:
         B, T, H = x.shape
@@ -45,36 +57,82 @@ class SelfAttention:
         B, A, T, d_k = x.shape
         return x.transpose(0, 2, 1, 3).reshape(B, T, A * d_k)                                # (B, T, H)
 
-    def forward(self, params: Parameters, x: Array, select: Selection, key_mask: BoolArray | None,
-                rng: np.random.Generator | None, watch: Watch = unwatched) -> tuple[Array, dict[str, Any]]:
+    def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, dict[str, Any]]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
+        select, hook = ctx.select, ctx.hook
         B, T, H = select.B, select.T, x.shape[1]
-        x = watch("attention_input", x)
+        x = hook("attention_input", x)
         q, query = self.query.forward(params, select.take(x))                    # (M, H)
         k, key = self.key.forward(params, x)                                     # (B*T, H)
         v, value = self.value.forward(params, x)
-        Q = watch("Q", self._split(select.to_grid(q)))                           # (B, A, m, d_k)
-        K = watch("K", self._split(k.reshape(B, T, H)))                          # (B, A, T, d_k)
-        V = watch("V", self._split(v.reshape(B, T, H)))
-        context, attend = attention_forward(Q, K, V, key_mask, self.rate, rng, watch)
-        context = watch("context", context)                                      # (B, A, m, d_k)
+        Q = hook("Q", self._split(select.to_grid(q)))                            # (B, A, m, d_k)
+        K = hook("K", self._split(k.reshape(B, T, H)))                           # (B, A, T, d_k)
+        V = hook("V", self._split(v.reshape(B, T, H)))
+        rotated_Q, rotated_K, bias, terms = self._apply_terms(params, Q, K, ctx)
+        context, attend = attention_forward(rotated_Q, rotated_K, V, ctx.key_mask, self.rate,
+                                            ctx.dropout("attention_weights", self.rate), hook, bias=bias)
+        context = hook("context", context)                                       # (B, A, m, d_k)
         joined = select.from_grid(self._join(context))                           # (M, H)
         y, output = self.output.forward(params, joined)
-        return watch("attention_output", y), {"Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
-                   "attention_weights": attend.weights, "context": context, "_ops": (query, key, value, attend, output)}
+        return hook("attention_output", y), {
+            "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores), "attention_weights": attend.weights,
+            "context": context, "_ops": (query, key, value, terms, attend, output)}
 
-    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, select: Selection,
-                 watch: Watch = unwatched) -> Array:
+    def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
-        query, key, value, attend, output = cache["_ops"]
+        query, key, value, terms, attend, output = cache["_ops"]
+        select, hook = ctx.select, ctx.hook
         BT = select.B * select.T
-        dy = watch("attention_output", dy)
+        dy = hook("attention_output", dy)
         djoined = self.output.backward(dy, output, grads)                        # y = joined W_O
-        dcontext = watch("context", self._split(select.to_grid(djoined)))        # joined = from_grid(join(context))
-        dQ, dK, dV = attention_backward(dcontext, attend, watch)
-        dQ, dK, dV = watch("Q", dQ), watch("K", dK), watch("V", dV)
+        dcontext = hook("context", self._split(select.to_grid(djoined)))         # joined = from_grid(join(context))
+        dQ, dK, dV, *dbias = attention_backward(dcontext, attend, hook)
+        dQ, dK = self._apply_terms_backward(dQ, dK, dbias, terms, grads, ctx)
+        dQ, dK, dV = hook("Q", dQ), hook("K", dK), hook("V", dV)
         dq = select.from_grid(self._join(dQ))                                    # Q = split(to_grid(q))
         dx = self.key.backward(self._join(dK).reshape(BT, -1), key, grads)       # k = x W_K
         dx += self.value.backward(self._join(dV).reshape(BT, -1), value, grads)  # v = x W_V
         dx = select.take_backward(self.query.backward(dq, query, grads), dx)     # q = take(x) W_Q
-        return watch("attention_input", dx)
+        return hook("attention_input", dx)
+
+    def _apply_terms(self, params: Parameters, Q: Array, K: Array,
+                     ctx: Context) -> tuple[Array, Array, Array | None, list[Any]]:
+        """Q and K as they enter the product, the sum of all biases, and the terms' caches."""
+        total, caches = None, []
+        for term in self.terms:
+            bias, bias_cache = term.bias(params, Q, K, ctx)
+            Q, K, rotate_cache = term.rotate(params, Q, K, ctx)
+            caches.append((rotate_cache, bias_cache, bias is not None))
+            total = bias if total is None else total if bias is None else total + bias
+        return Q, K, total, caches
+
+    def _apply_terms_backward(self, dQ: Array, dK: Array, dbias: list[Array], caches: list[Any], grads: Gradients,
+                              ctx: Context) -> tuple[Array, Array]:
+        """The gradients of Q and K as they were before the terms."""
+        for term, (rotate_cache, bias_cache, biased) in zip(reversed(self.terms), reversed(caches), strict=True):
+            dQ, dK = term.rotate_backward(dQ, dK, rotate_cache, grads, ctx)
+            more = term.bias_backward(dbias[0], bias_cache, grads, ctx) if biased else (None, None)
+            # the bias may have been computed from Q and K too
+            dQ, dK = (dx if also is None else dx + also for dx, also in zip((dQ, dK), more, strict=True))
+        return dQ, dK
+
+    def steps(self, x: str) -> Steps:
+        for letter, title, part in (("Q", "Queries", self.query), ("K", "Keys", self.key), ("V", "Values", self.value)):
+            yield part.step(letter, title, letter, x, "attention", TO_HEADS)
+        Q, K, biases = "Q", "K", list[str]()
+        for term in self.terms:
+            steps, Q, K, bias = term.steps(Q, K)
+            yield from steps
+            biases += [] if bias is None else [bias]
+        yield StepSpec("scores", "Scores", "S", scores_formula(len(biases)), (Q, K, *biases), (), "attention")
+        yield StepSpec("attention_weights", "Attention weights", "A", SOFTMAX, ("scores",), (), "attention")
+        yield StepSpec("context", "Context: weighted values", "C", WEIGHTED_SUM, ("attention_weights", "V"), (),
+                       "attention")
+        yield self.output.step("attention_output", "Heads joined and projected", "O", "context", "attention",
+                               FROM_HEADS)
+
+    def floats(self, sizes: Sizes) -> int:
+        H, weights = self.query.shape[1], self.num_heads * sizes.length
+        dropped = weights // 4 if self.rate else 0                   # a mask of one byte per element
+        return 2 * H * sizes.tokens + sizes.rows * (2 * H + weights + dropped) \
+            + sum(term.floats(sizes) for term in self.terms)

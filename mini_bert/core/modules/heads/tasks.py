@@ -1,73 +1,81 @@
-"""What stands on the encoder for a task: one score for each label, from the hidden rows of some tokens.
+"""Heads of tasks: one score for each label, from the hidden rows of some tokens.
 
     sequence:  s = mean over the real tokens of h, or h of the first token;   scores = drop(s) W + b      (B, C)
     tokens:    scores = drop(h) W + b  at the chosen tokens                                               (M, C)
     span:      scores = drop(h) W + b  for start and end, over the chosen tokens of each sequence         (2 B, T)
 
-The loss of each is the cross-entropy of its rows of scores, so all three share its backward. A head says
-which tokens it reads; the encoder computes no others to the end.
+The loss of each is the cross-entropy of its rows of scores, so all share its backward.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Array, BoolArray
 from ...config import ModelConfig
+from ...context import Context
+from ...formulas import Steps
+from ...module import Layout, Sizes
 from ...ops.dropout import dropout_backward, dropout_forward
-from ...params import Gradients, Parameters, ParamSpec
+from ...params import Gradients, Parameters
+from ...registry import register
 from ..linear import Linear
+from .poolers import first_tokens
 
 
 class TaskHead(ABC):
-    """A linear map with dropout in front. `outputs` is its width: labels, or two for a span."""
+    """A linear map behind dropout. `outputs` is its width: labels, or two for a span."""
 
     labelled = True           # are its outputs labels?
 
     def __init__(self, config: ModelConfig, outputs: int, dropout: float = 0.0):
-        self.linear = Linear("task_W", "task_b", config.hidden_size, outputs, config.init_std)
+        self.linear = Linear("task_W", "task_b", config.hidden_size, outputs, config.init_std, component="task_head",
+                             symbol="W_C")
         self.outputs, self.rate = outputs, dropout
 
-    def layout(self) -> Iterator[ParamSpec]:
+    def layout(self) -> Layout:
         yield from self.linear.layout()
 
-    @abstractmethod
     def reads(self, mask: BoolArray, places: BoolArray | None) -> BoolArray:
-        """The tokens (B, T) whose hidden rows `forward` takes: of the real ones in `mask`, or those in `places`."""
+        return mask if places is None else places
 
     @abstractmethod
-    def forward(self, params: Parameters, hidden: Array, reads: BoolArray,
-                rng: np.random.Generator | None) -> tuple[Array, Any]:
+    def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
         """hidden (M, H), a row for each token read, in reading order -> scores (N, C)."""
 
     @abstractmethod
-    def backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         """dscores (N, C) -> dhidden (M, H)."""
 
     @abstractmethod
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         """The scores (N, C), sequence by sequence."""
 
+    def steps(self, h: str) -> Steps:
+        yield self.linear.step("task_scores", "Scores of labels", "c", h, "head")
 
+    def floats(self, sizes: Sizes) -> int:
+        return sizes.rows * self.linear.shape[0]
+
+
+@register("task_head", "sequence")
 class SequenceHead(TaskHead):
     """Labels of whole sequences, from the mean of their tokens."""
 
     def reads(self, mask: BoolArray, places: BoolArray | None) -> BoolArray:
         return mask
 
-    def forward(self, params: Parameters, hidden: Array, reads: BoolArray,
-                rng: np.random.Generator | None) -> tuple[Array, Any]:
-        counts = reads.sum(axis=1)
+    def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
+        counts = ctx.select.counts()
         starts = np.cumsum(counts) - counts
         pooled = np.add.reduceat(hidden, starts, axis=0)                         # (B, H)
         pooled /= counts[:, None].astype(hidden.dtype)
-        dropped, drop = dropout_forward(pooled, self.rate, rng)
+        dropped, drop = dropout_forward(pooled, self.rate, ctx.dropout("head", self.rate))
         scores, linear = self.linear.forward(params, dropped)                    # (B, C)
         return scores, (counts, drop, linear)
 
-    def backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         counts, drop, linear = cache
         dpooled = dropout_backward(self.linear.backward(dscores, linear, grads), drop)
         dpooled = dpooled / counts[:, None].astype(dpooled.dtype)                # pooled = sum / count
@@ -77,28 +85,24 @@ class SequenceHead(TaskHead):
         return list(scores[:, None])                                             # (1, C) each
 
 
+@register("task_head", "first_token")
 class FirstTokenHead(SequenceHead):
     """Labels of whole sequences, from [CLS] alone."""
 
     def reads(self, mask: BoolArray, places: BoolArray | None) -> BoolArray:
-        first = np.zeros_like(mask)
-        first[:, 0] = True
-        return first
+        return first_tokens(mask)
 
 
+@register("task_head", "tokens")
 class TokenHead(TaskHead):
     """Labels of chosen tokens, such as the first piece of each word."""
 
-    def reads(self, mask: BoolArray, places: BoolArray | None) -> BoolArray:
-        return mask if places is None else places
-
-    def forward(self, params: Parameters, hidden: Array, reads: BoolArray,
-                rng: np.random.Generator | None) -> tuple[Array, Any]:
-        dropped, drop = dropout_forward(hidden, self.rate, rng)
+    def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
+        dropped, drop = dropout_forward(hidden, self.rate, ctx.dropout("head", self.rate))
         scores, linear = self.linear.forward(params, dropped)                    # (M, C)
         return scores, (drop, linear)
 
-    def backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         drop, linear = cache
         return dropout_backward(self.linear.backward(dscores, linear, grads), drop)
 
@@ -106,6 +110,7 @@ class TokenHead(TaskHead):
         return np.split(scores, np.cumsum(reads.sum(axis=1))[:-1])               # (tokens read, C) each
 
 
+@register("task_head", "span")
 class SpanHead(TokenHead):
     """Where an answer starts and where it ends: two distributions over the chosen tokens of each sequence."""
 
@@ -114,21 +119,17 @@ class SpanHead(TokenHead):
     def __init__(self, config: ModelConfig, outputs: int = 2, dropout: float = 0.0):
         super().__init__(config, 2, dropout)
 
-    def forward(self, params: Parameters, hidden: Array, reads: BoolArray,
-                rng: np.random.Generator | None) -> tuple[Array, Any]:
-        rows, cache = super().forward(params, hidden, reads, rng)                # (M, 2)
+    def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
+        rows, cache = super().forward(params, hidden, ctx)                       # (M, 2)
+        reads = ctx.select.mask()
         scores = np.full((2, *reads.shape), -np.inf, rows.dtype)
         scores[:, reads] = rows.T                                                # what is not read cannot be chosen
         return scores.reshape(-1, reads.shape[1]), (reads, cache)                # (2 B, T): all starts, then all ends
 
-    def backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+    def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         reads, inner = cache
         drows = np.ascontiguousarray(dscores.reshape(2, *reads.shape)[:, reads].T)
-        return super().backward(drows, inner, grads)
+        return super().backward(drows, inner, grads, ctx)
 
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         return list(scores.reshape(2, *reads.shape).swapaxes(0, 1))              # (2, T) each
-
-
-TASK_HEADS: dict[str, type[TaskHead]] = {
-    "sequence": SequenceHead, "first_token": FirstTokenHead, "tokens": TokenHead, "span": SpanHead}

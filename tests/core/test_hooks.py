@@ -5,8 +5,7 @@ import pytest
 
 from mini_bert import MiniBERT, ModelConfig
 from mini_bert.checks.check_all import models_to_check
-from mini_bert.core.hooks import recorded
-from mini_bert.core.modules.heads.language import NoHead
+from mini_bert.core.hooks import recorder
 
 VARIANTS = models_to_check()
 STEP = 1e-7               # small enough that no ReLU of these models is taken over its kink
@@ -20,7 +19,7 @@ def config(request) -> ModelConfig:
 def test_what_is_recorded_is_kept_and_the_pass_goes_on_unchanged():
     seen, sizes = {}, {}
     value = np.arange(3.0)
-    for watch in (recorded(seen, np.ndarray.copy, ("Q_0",)), recorded(sizes, np.size)):
+    for watch in (recorder(seen, np.ndarray.copy, ("Q_0",)), recorder(sizes, np.size)):
         assert watch("Q_0", value) is value
         assert watch("K_0", value) is value
     value += 1                                # the pass writes on its memory
@@ -30,14 +29,13 @@ def test_what_is_recorded_is_kept_and_the_pass_goes_on_unchanged():
 
 
 class Case:
-    """A model in training mode, a batch with padding and chosen positions, and a random cotangent."""
+    """A model with dropout, a batch with padding and chosen positions, and a random cotangent."""
 
     def __init__(self, config: ModelConfig, dtype=np.float64, chosen: bool = True):
         rng = np.random.default_rng(0)
         self.model = MiniBERT(config, dtype=dtype)
         self.model.params.flat += (0.1 * rng.standard_normal(self.model.params.flat.size)).astype(dtype)
-        self.model.set_training(True)
-        self.has_head = not isinstance(self.model.parts.head, NoHead)
+        self.has_head = self.model.modules.predicts_words
         self.ids = rng.integers(5, config.vocab_size, (2, 6))
         self.options = {"attention_mask": np.arange(6) < np.array([6, 4])[:, None], "dropout_key": (0, 0)}
         if config.token_types:
@@ -57,34 +55,34 @@ class Case:
         return grads.flat
 
 
-def recorder(into: dict):
-    def watch(name, value):
+def once(into: dict):
+    def hook(name, value):
         assert name not in into, "shown twice"
         into[name] = value.copy()
         return value
 
-    return watch
+    return hook
 
 
 def test_every_value_is_shown_with_its_gradient(config):
     case, values, gradients = Case(config), {}, {}
-    _, cache = case.forward(watch=recorder(values))
-    case.backward(cache, watch=recorder(gradients))
+    _, cache = case.forward(hook=once(values))
+    case.backward(cache, hook=once(gradients))
     assert {name: value.shape for name, value in values.items()} == \
         {name: value.shape for name, value in gradients.items()}
     assert {"embeddings", "Q_0", "scores_1", "ffn_hidden_1", "hidden_1"} <= set(values)
 
 
-def test_a_gradient_is_the_slope_along_what_the_watch_moves(config):
+def test_a_gradient_is_the_slope_along_what_the_hook_moves(config):
     case, values, gradients = Case(config), {}, {}
-    _, cache = case.forward(watch=recorder(values))
-    case.backward(cache, watch=recorder(gradients))
+    _, cache = case.forward(hook=once(values))
+    case.backward(cache, hook=once(gradients))
     rng = np.random.default_rng(1)
     for moved, value in values.items():
         direction = rng.standard_normal(value.shape)
 
         def loss(distance, moved=moved, direction=direction):
-            out, _ = case.forward(watch=lambda name, here: here + distance * direction if name == moved else here)
+            out, _ = case.forward(hook=lambda name, here: here + distance * direction if name == moved else here)
             return float((out * case.cotangent).sum())
 
         slope = (loss(STEP) - loss(-STEP)) / (2 * STEP)
@@ -92,18 +90,18 @@ def test_a_gradient_is_the_slope_along_what_the_watch_moves(config):
 
 
 @pytest.mark.parametrize("recompute", [False, True])
-def test_being_watched_changes_no_bit(config, recompute):
+def test_a_hook_that_returns_its_value_changes_no_bit(config, recompute):
     case = Case(config, np.float32)
     plain, cache = case.forward(recompute=recompute)
     grads = case.backward(cache)
-    watched, cache = case.forward(recompute=recompute, watch=lambda name, value: value)
-    np.testing.assert_array_equal(watched, plain)
-    np.testing.assert_array_equal(case.backward(cache, watch=lambda name, value: value), grads)
+    hooked, cache = case.forward(recompute=recompute, hook=lambda name, value: value)
+    np.testing.assert_array_equal(hooked, plain)
+    np.testing.assert_array_equal(case.backward(cache, hook=lambda name, value: value), grads)
 
 
 def test_what_is_shown_is_what_the_cache_holds(config):
     case, values = Case(config, chosen=False), {}
-    _, cache = case.forward(watch=recorder(values))
+    _, cache = case.forward(hook=once(values))
     for name in ("embeddings", "Q_0", "K_1", "V_0", "scores_0", "attention_weights_1", "context_0", "middle_0",
                  "ffn_activation_1", "hidden_0", "hidden_1"):
         np.testing.assert_array_equal(values[name].reshape(cache[name].shape), cache[name])

@@ -9,7 +9,8 @@ from mini_bert import ConfigError, MiniBERT
 from mini_bert.text.batches import Batches
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.initial_model import new_model
-from mini_bert.training.trainer import Listener, Trainer
+from mini_bert.training.loop import Listener
+from mini_bert.training.trainer import Trainer
 
 
 def test_a_normal_model_is_as_drawn(corpus, model_config):

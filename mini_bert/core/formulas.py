@@ -1,0 +1,65 @@
+"""Formulas as data: what a step of a pass computes, and what its backward sends back.
+
+An operation's file carries its Formula beside forward and backward; a module describes its steps by them (StepSpec).
+The explorer, the pages of mathematics and the exercises read them from there. The notation is that of
+analysis/passes/formulas.py. In a template {y} is the step's result, {0} and {1} are its inputs, {W} and the like its
+parameters, and d{y} is the gradient that arrives at the result; sum_t adds up the rows, one per token.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Templates of the result, of the gradient of each input and of the gradient of each parameter."""
+
+    name: str                                 # of the operation: linear, softmax, ...
+    forward: str
+    inputs: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    where: tuple[str, ...] = ()               # the meaning of names in `forward`
+    gradient_where: tuple[str, ...] = ()      # the meaning of names in the gradients, each before the names it uses
+    rows: str = ""                            # of a lookup: which rows of its table are read: ids, types or t
+    kink: float | None = None                 # of an activation: the input at which its slope jumps
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)  # of its own, by name
+
+
+@dataclass(frozen=True)
+class StepSpec:
+    """One step of a pass: a value that a hook sees under `name`, and how it is computed.
+
+    Inside a module the names are the module's own; the stack puts the layer's number behind them.
+    """
+
+    name: str
+    title: str                                # for a person: "Attention weights"
+    symbol: str                               # in formulas: "A"
+    formula: Formula
+    inputs: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()      # (role in the template, name of the parameter)
+    component: str = ""                       # embeddings, attention, feedforward, residual, layernorm, head
+    layer: int | None = None
+
+
+Steps = Iterator[StepSpec]
+
+
+def in_layer(steps: Iterable[StepSpec], layer: int) -> Steps:
+    """The steps of one layer with its number behind the names that the layer made; the last is the layer's output."""
+    made = list(steps)
+    own = {step.name for step in made}
+    for step in made:
+        inputs = tuple(f"{name}_{layer}" if name in own else name for name in step.inputs)
+        yield replace(step, name=f"{step.name}_{layer}", inputs=inputs, layer=layer,
+                      symbol=f"x_{layer + 1}" if step is made[-1] else step.symbol)
+
+
+# what needs no operation
+SAME = Formula("same", "{0}", ("d{y}",))
+
+
+def sum_of(n: int) -> Formula:
+    """The sum of n inputs."""
+    return SAME if n == 1 else Formula("sum", " + ".join(f"{{{i}}}" for i in range(n)), ("d{y}",) * n)

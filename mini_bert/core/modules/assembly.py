@@ -1,0 +1,60 @@
+"""The modules of a model, chosen by its config's words, in the order of the data."""
+
+from ..config import ModelConfig
+from ..formulas import Steps
+from ..module import Head, Layout, Norm, Sizes, Stack, names_of
+from ..params import ParamSpec
+from ..registry import make
+from .embeddings.embeddings import Embeddings
+from .heads.absent import NoHead
+
+
+class Modules:
+    """Parts without numbers: what a model is made of, and where its parameters are."""
+
+    def __init__(self, config: ModelConfig):
+        self.embed = Embeddings(config)
+        self.stack: Stack = make("stack", config.stack, config)
+        self.final_ln: Norm | None = make("norm", config.norm, config, "final_ln") if config.final_layernorm else None
+        self.mlm_head: Head = make("mlm_head", config.mlm_head, config)
+        self.pooler: Head = make("pooler", config.pooler, config)
+        # what only the MLM head reads, so that its gradients are complete when its backward is done
+        self.of_mlm_head_alone = names_of([self.mlm_head]) - names_of([self.embed, self.stack])
+
+    def layout(self) -> Layout:
+        """Every parameter in the order of the data."""
+        for part in (self.embed, self.stack, self.final_ln, self.mlm_head, self.pooler):
+            if part is not None:
+                yield from part.layout()
+
+    @property
+    def predicts_words(self) -> bool:
+        """Does the model have an MLM head?"""
+        return not isinstance(self.mlm_head, NoHead)
+
+    @property
+    def pools(self) -> bool:
+        """Does the model have a pooler?"""
+        return not isinstance(self.pooler, NoHead)
+
+    def steps(self) -> Steps:
+        """Every step from the token embeddings to the logits, or to the hidden states of a model without a head."""
+        yield from self.embed.steps()
+        x = "embeddings"
+        for step in self.stack.steps(x):
+            yield step
+            x = step.name
+        if self.final_ln is not None:
+            yield self.final_ln.step("final_hidden", "Final LayerNorm", "h", x)
+            x = "final_hidden"
+        yield from self.mlm_head.steps(x)
+
+    def floats(self, sizes: Sizes) -> int:
+        """How many numbers a pass keeps for its backward."""
+        parts = (self.embed, self.stack, self.final_ln, self.mlm_head)
+        return sum(part.floats(sizes) for part in parts if part is not None)
+
+
+def parameter_specs(config: ModelConfig) -> list[ParamSpec]:
+    """The parameters of a model with this config, without making it."""
+    return [item for item in Modules(config).layout() if isinstance(item, ParamSpec)]

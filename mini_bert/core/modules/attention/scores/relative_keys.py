@@ -1,0 +1,87 @@
+"""Relative keys (Shaw et al. 2018): a learned vector for each distance answers the query beside the key itself.
+
+    bias_ij = q_i . R[clip(j - i, -k, k)] / sqrt(d_k)            R (2 k + 1, d_k), shared by the heads of a layer
+
+    dq_i += sum_j dS_ij R[...] / sqrt(d_k)        dR_r = sum over i, j at distance r of dS_ij q_i / sqrt(d_k)
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ....arrays import Array, IntArray
+from ....config import ModelConfig
+from ....context import Context
+from ....formulas import Formula, Steps, StepSpec
+from ....module import BiasGradients, Layout, Sizes
+from ....params import Gradients, Parameters, ParamSpec
+from ....registry import register
+from .term import Term
+
+
+@register("score_term", "relative_keys")
+class RelativeKeys(Term):
+    def __init__(self, config: ModelConfig, layer: int, reach: int = 16):
+        super().__init__(config, layer)
+        self.reach, self.scale = reach, 1 / sqrt(config.head_size)
+        self.R = ParamSpec(f"relative_keys_{layer}", (2 * reach + 1, config.head_size), config.init_std,
+                           component="attention", layer=layer, axes=("distances",), symbol="R")
+
+    def layout(self) -> Layout:
+        yield self.R
+
+    def _rows(self, T: int, ctx: Context) -> IntArray:
+        """The row of R for each query and key, (1 or B, m, T), once for all layers."""
+        queries = ctx.select.query_positions()
+
+        def compute() -> IntArray:
+            found: IntArray = np.clip(np.arange(T) - queries[:, :, None], -self.reach, self.reach) + self.reach
+            return found
+
+        return ctx.table(("relative_keys", self.reach, queries.shape, queries.tobytes()), compute)
+
+    def bias(self, params: Parameters, Q: Array, K: Array, ctx: Context) -> tuple[Array, Any]:
+        R, rows = params[self.R.name], self._rows(K.shape[2], ctx)
+        by_distance = Q @ R.T                                            # (B, A, m, 2 k + 1)
+        by_distance *= self.scale
+        grid = np.broadcast_to(rows[:, None], (*Q.shape[:3], K.shape[2]))
+        return ctx.hook("distance_scores", np.take_along_axis(by_distance, grid, axis=3)), (Q, R, rows)
+
+    def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
+        Q, R, rows = cache
+        dscores = ctx.hook("distance_scores", dscores)
+        dby = np.empty((*Q.shape[:3], len(R)), Q.dtype)                  # of Q R^T
+        for row in range(len(R)):
+            at_distance = np.broadcast_to(rows == row, (len(Q), *rows.shape[1:]))
+            dby[..., row] = np.einsum("baqk,bqk->baq", dscores, at_distance)
+        dby *= self.scale
+        grads.add(self.R.name, np.einsum("baqr,baqd->rd", dby, Q))
+        return dby @ R, None
+
+    def _sequence_rows(self, T: int) -> IntArray:
+        found: IntArray = np.clip(np.arange(T) - np.arange(T)[:, None], -self.reach, self.reach) + self.reach
+        return found
+
+    def _by_distance(self, scores: Array) -> Array:
+        """One sequence's scores of distances (A, T, 2 k + 1) -> of keys (A, T, T), for the formula."""
+        A, T, _ = scores.shape
+        return np.take_along_axis(scores, np.broadcast_to(self._sequence_rows(T), (A, T, T)), axis=2)
+
+    def _to_distance(self, dscores: Array) -> Array:
+        """The way back: (A, T, T) -> (A, T, 2 k + 1)."""
+        rows = self._sequence_rows(dscores.shape[1])
+        return np.stack([(dscores * (rows == row)).sum(axis=2) for row in range(2 * self.reach + 1)], axis=2)
+
+    def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
+        formula = Formula("relative keys", "by_distance({0} {R}^T) / sqrt(d_k)",
+                          ("to_distance(d{y}) {R} / sqrt(d_k)",),
+                          {"R": "sum_heads(to_distance(d{y})^T {0}) / sqrt(d_k)"},
+                          functions={"by_distance": self._by_distance, "to_distance": self._to_distance,
+                                     "sum_heads": lambda x: x.sum(axis=0)})
+        step = StepSpec("distance_scores", "Scores of distances", "S_r", formula, (Q,), (("R", self.R.name),),
+                        "attention")
+        return iter((step,)), Q, K, step.name
+
+    def floats(self, sizes: Sizes) -> int:
+        return 0

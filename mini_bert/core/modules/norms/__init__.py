@@ -1,0 +1,5 @@
+"""Normalisations of rows. A norm is made from (config, name, layer); its parameters carry the name."""
+
+from . import layernorm
+
+__all__ = ["layernorm"]

@@ -1,0 +1,75 @@
+"""BERT's stack: L layers with parameters of their own, one after the other.
+
+In the last layer only the selected tokens are computed. With `ctx.recompute` a layer keeps its input alone and is
+computed again for its backward (gradient checkpointing): of the activations of L layers those of one are in memory at
+a time, for one more forward pass. Dropout is keyed by its place and not by when it is drawn, so the gradients are the
+same, bit for bit.
+"""
+
+from typing import Any
+
+from ....errors import InputError
+from ...arrays import Array
+from ...config import ModelConfig
+from ...context import Context
+from ...formulas import Steps, in_layer
+from ...module import Layout, Module, Sizes, names_of
+from ...params import Gradients, Parameters
+from ...registry import make, register
+
+
+@register("stack", "plain")
+class PlainStack:
+    """`layers[i]` is the block that runs at depth i."""
+
+    def __init__(self, config: ModelConfig):
+        self.layers = tuple(self._blocks(config))
+        # a backward that has come down to a depth will add no more to the parameters of these names
+        self._complete = [names_of([layer]) - names_of(self.layers[:depth]) for depth, layer in enumerate(self.layers)]
+
+    def _blocks(self, config: ModelConfig) -> list[Module]:
+        return [make("block", config.block, config, i) for i in range(config.num_layers)]
+
+    def layout(self) -> Layout:
+        for layer in dict.fromkeys(self.layers):              # a layer that runs twice has its parameters once
+            yield from layer.layout()
+
+    def _at(self, ctx: Context, depth: int) -> Context:
+        return ctx.in_layer(depth, last=depth == len(self.layers) - 1)
+
+    def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
+        """x (B*T, H) -> the last layer's output (M, H), one row for each selected token."""
+        caches = []
+        for depth, layer in enumerate(self.layers):
+            inside = self._at(ctx, depth)
+            y, cache = layer.forward(params, x, inside)
+            if ctx.recompute:
+                cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
+            elif ctx.forward_only:
+                cache = {"hidden": y}
+            caches.append(cache)
+            x = y
+        return x, caches
+
+    def backward(self, dy: Array, caches: list[dict[str, Any]], grads: Gradients, ctx: Context, *,
+                 forget: bool = False) -> Array:
+        """dy (M, H) -> dx (B*T, H). With `forget`, a layer's cache is dropped when its gradients are there."""
+        for depth in reversed(range(len(self.layers))):
+            layer, inside = self.layers[depth], self._at(ctx, depth)
+            cache = caches.pop() if forget else caches[depth]
+            if "_again" in cache:
+                _, cache = layer.forward(*cache["_again"])
+            elif "x" not in cache:
+                raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+            dy = layer.backward(dy, cache, grads, inside)
+            grads.complete(self._complete[depth])
+        return dy
+
+    def steps(self, x: str) -> Steps:
+        for depth, layer in enumerate(self.layers):
+            yield from in_layer(layer.steps(x), depth)
+            x = f"hidden_{depth}"
+
+    def floats(self, sizes: Sizes) -> int:
+        everything = Sizes(sizes.tokens, sizes.tokens, sizes.length)
+        return sum(layer.floats(everything) for layer in self.layers[:-1]) + self.layers[-1].floats(sizes)

@@ -1,0 +1,112 @@
+"""Masked language modelling: find the tokens that were hidden.
+
+    loss = sum over masked positions of -ln p(true token)       divided once by the number of masked positions
+
+Only the masked rows are computed in the last layer and the head.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.arrays import BoolArray, IntArray
+from ..core.config import MASK, PAD
+from ..core.context import DropoutKey
+from ..core.gradients import add_mlm_gradients
+from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import target_losses
+from ..core.params import Gradients, Parameters
+from ..core.registry import register
+from ..text.batches import Batches, MLMBatch
+from ..text.corpora.corpus import Corpus
+from .objective import BatchSettings, Loss, Losses, Team
+
+EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
+
+
+@register("objective", "masked")
+class MaskedLM:
+    """Of one model, `micro_batch_size` sequences at a time."""
+
+    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
+        self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
+        self.params: Parameters = model.params
+
+    def batches(self, corpus: Corpus, config: BatchSettings) -> Batches:
+        return Batches(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
+                       mode=config.sequences, bucket=config.bucket, masking=config.masking(), seed=config.seed)
+
+    def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
+        return heldout_batches(corpus, config) if corpus.manifest.heldout_documents else []
+
+    def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
+        return micro_batches(batch, self.micro_batch_size)
+
+    def tokens(self, batch: MLMBatch) -> int:
+        return int(batch.attention_mask.sum())
+
+    def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
+        loss = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
+                                 part.attention_mask, token_types=part.token_types, dropout_key=key,
+                                 recompute=self.recompute)
+        return {"masked": Loss(*loss)}
+
+    def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
+        found = masked_predictions(self.model, parts, team)
+        return {"eval_loss": float(found.loss.mean()), "masked_accuracy": float(found.right.mean())}
+
+    def example(self, rng: np.random.Generator) -> MLMBatch:
+        mask = np.arange(7) < np.array([7, 4, 2])[:, None]
+        ids = np.where(mask, rng.integers(MASK + 1, self.model.config.vocab_size, mask.shape), PAD)
+        chosen = mask & (rng.random(mask.shape) < 0.4)
+        chosen[:, 1] = True
+        return MLMBatch(np.where(chosen, MASK, ids), ids, chosen, mask)
+
+    def feedback(self, record: Mapping[str, Any]) -> None:
+        pass
+
+
+def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
+    """The batch in parts of `size` sequences, each as wide as its longest; parts with nothing masked are left out."""
+    parts = []
+    for start in range(0, len(batch.input_ids), size):
+        rows = slice(start, start + size)
+        if batch.mask_positions[rows].any():
+            width = int(batch.attention_mask[rows].sum(axis=1).max())
+            parts.append(MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
+                                    for field in batch)))  # type: ignore[arg-type]
+    return parts
+
+
+def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8) -> list[MLMBatch]:
+    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
+    batches = Batches(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
+                      mode=config.sequences, seed=EVAL_SEED)
+    wanted = min(len(batches), -(-config.eval_sequences // size))
+    return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
+
+
+class MaskedPredictions(NamedTuple):
+    """At every masked position of some batches, in reading order: the model's loss, and whether its first guess is
+    right."""
+
+    loss: npt.NDArray[np.float64]
+    right: BoolArray
+
+
+def masked_predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Team) -> MaskedPredictions:
+    """How a model does at the masked positions, without dropout. Each masked token counts the same."""
+
+    def one(batch: MLMBatch) -> tuple[npt.NDArray[np.float64], BoolArray]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
+                                      positions=batch.mask_positions, forward_only=True)
+        targets: IntArray = batch.target_ids[batch.mask_positions]
+        right = logits.argmax(axis=1) == targets
+        return target_losses(logits, targets), right
+
+    results = team.map(one, batches)
+    return MaskedPredictions(np.concatenate([loss for loss, _ in results]),
+                             np.concatenate([right for _, right in results]))

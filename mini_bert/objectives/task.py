@@ -1,0 +1,22 @@
+"""A task with labels: the cross-entropy of the scores that a task's head gives."""
+
+from collections.abc import Sequence
+
+from ..core.context import DropoutKey
+from ..core.params import Gradients, Parameters
+from ..core.task_model import TaskBatch, TaskModel
+from .objective import Loss, Losses
+
+
+class TaskLoss:
+    """Of a model with a task's head. A batch is a list of micro-batches already, each padded to its longest."""
+
+    def __init__(self, model: TaskModel, *, recompute: bool = False):
+        self.model, self.recompute = model, recompute
+        self.params: Parameters = model.params
+
+    def micro_batches(self, batch: Sequence[TaskBatch]) -> Sequence[TaskBatch]:
+        return batch
+
+    def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
+        return {"task": Loss(*self.model.add_gradients(part, grads, key, recompute=self.recompute))}

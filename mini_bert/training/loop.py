@@ -1,0 +1,135 @@
+"""The training loop: one update after the other, and whoever listens.
+
+    batch -> update (loss, gradients, clipping, optimiser) -> listeners
+
+A step depends on the parameters, the optimiser's state, the seed and its number, and on nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from time import perf_counter
+from typing import Any, Generic
+
+from ..errors import CheckpointError, NumericalError
+from ..objectives.objective import Batch, Batches, Part
+from .update import StepResult, Update
+
+_SMOOTHING = 0.98
+
+
+@dataclass
+class State:
+    """Where training stands: everything that a resumed run needs beside the parameters and the optimiser's state."""
+
+    step: int = 0             # steps done
+    total_steps: int = 0
+    optimiser_steps: int = 0  # without those that were skipped
+    tokens: int = 0
+    seconds: float = 0.0      # of all sessions
+    smoothed_loss: float = 0.0
+    smoothing: float = 0.0    # weight of the smoothed loss so far
+    best_loss: float = float("inf")
+    best_step: int = 0
+    evaluations: int = 0      # done, of config.evaluations
+    skipped: int = 0
+    bad_in_a_row: int = 0
+
+    def smooth(self, loss: float) -> None:
+        self.smoothed_loss = _SMOOTHING * self.smoothed_loss + (1 - _SMOOTHING) * loss
+        self.smoothing = _SMOOTHING * self.smoothing + (1 - _SMOOTHING)
+
+    @property
+    def mean_loss(self) -> float:
+        """The smoothed loss, whatever the number of steps so far."""
+        return self.smoothed_loss / self.smoothing if self.smoothing else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "best_loss": self.best_loss if isfinite(self.best_loss) else None}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "State":
+        best = values.get("best_loss")
+        try:
+            return cls(**{**values, "best_loss": float("inf") if best is None else best})
+        except TypeError:
+            raise CheckpointError("The checkpoint's state has keys that this version does not know.") from None
+
+
+class Listener:
+    """Hears of training as it goes; a display overrides what it shows. `stepped` may return True to end training."""
+
+    def began(self, trainer: Any) -> None:
+        """Before the first step."""
+
+    def stepped(self, state: State, loss: float) -> bool | None:
+        """After each step, with its mean loss."""
+
+    def logged(self, record: dict[str, Any]) -> None:
+        """A line for the log."""
+
+    def said(self, message: str) -> None:
+        """A sentence for a person."""
+
+
+class Listeners(Listener):
+    """Several listeners, as one."""
+
+    def __init__(self, listeners: Sequence[Listener]):
+        self.listeners = list(listeners)
+
+    def began(self, trainer: Any) -> None:
+        for listener in self.listeners:
+            listener.began(trainer)
+
+    def stepped(self, state: State, loss: float) -> bool:
+        answers = [listener.stepped(state, loss) for listener in self.listeners]      # all of them hear of it
+        return any(answers)
+
+    def logged(self, record: dict[str, Any]) -> None:
+        for listener in self.listeners:
+            listener.logged(record)
+
+    def said(self, message: str) -> None:
+        for listener in self.listeners:
+            listener.said(message)
+
+
+class Loop(Generic[Batch, Part]):
+    """Steps of one update over batches, each with its learning rate, until the last or until `after` says so."""
+
+    def __init__(self, update: Update[Batch, Part], batches: Batches[Batch], rate: Callable[[int], float],
+                 state: State, *, seed: int = 0, max_bad_steps: int = 1):
+        self.update, self.batches, self.rate, self.state = update, batches, rate, state
+        self.seed, self.max_bad_steps = seed, max_bad_steps
+        self.loading = 0.0                        # seconds that batches took
+
+    def run(self, after: Callable[[StepResult, Batch], bool | None] = lambda result, batch: None,
+            measured: Callable[[], bool] = lambda: False) -> None:
+        """Take steps; `measured` says before each whether its effect on groups of parameters is wanted."""
+        while self.state.step < self.state.total_steps:
+            batch, result = self.advance(measured())
+            if after(result, batch):
+                return
+
+    def advance(self, measure: bool = False) -> tuple[Batch, StepResult]:
+        """One step. One whose loss or gradient is not finite is skipped; too many in a row are an error."""
+        state, begin = self.state, perf_counter()
+        batch = self.batches[state.step]
+        self.loading += perf_counter() - begin
+        result = self.update.step(batch, (self.seed, state.step), self.rate(state.step), measure)
+        state.step += 1
+        if result.finite:
+            state.bad_in_a_row = 0
+            state.smooth(result.loss.mean)
+        else:
+            state.skipped += 1
+            state.bad_in_a_row += 1
+            if state.bad_in_a_row >= self.max_bad_steps:
+                raise NumericalError(f"{_steps(state.bad_in_a_row)} no finite loss or gradient, the last one step "
+                                     f"{state.step}, so the run has stopped.")
+        return batch, result
+
+
+def _steps(n: int) -> str:
+    return "One step had" if n == 1 else f"{n} steps in a row had"

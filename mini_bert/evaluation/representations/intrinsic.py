@@ -247,9 +247,8 @@ def _by_part(gradients: Parameters) -> dict[str, float]:
     """The gradient norm of each layer, of the embeddings, and of the parameters above the layers."""
     parts: dict[str, dict[str, Any]] = {}
     for name, value in gradients.items():
-        number = name.rpartition("_")[2]
-        part = f"layer_{number}" if number.isdigit() else "embeddings" if "embedding" in name else "top"
-        parts.setdefault(part, {})[name] = value
+        group = gradients.specs[name].group
+        parts.setdefault("top" if group == "head" else group, {})[name] = value
     return {part: compute_gradient_norm(arrays) for part, arrays in parts.items()}
 
 
@@ -271,8 +270,7 @@ def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray
     diversity = {layer: np.concatenate([by[layer] for _, by, _ in results]) for layer in vectors}
     geometry = dict(zip(vectors, team.map(compute_representation_geometry, vectors.values()), strict=True))
     entropy, normalised = ([_mean([of[which][i] for *_, of in results]) for i in range(L)] for which in (0, 1))
-    matrices = [name for name, value in model.params.items()
-                if value.ndim == 2 and name.rpartition("_")[2].isdigit()]
+    matrices = [name for name, spec in model.params.specs.items() if spec.layer is not None and len(spec.shape) == 2]
     ranks = team.map(lambda name: compute_effective_rank(model.params[name]), matrices)
     return ModelFigures(
         masked, {layer: replace(found, token_diversity=float(diversity[layer].mean())) if len(diversity[layer]) else

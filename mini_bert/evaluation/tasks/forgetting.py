@@ -50,7 +50,7 @@ def measure_catastrophic_forgetting(model: MiniBERT, old_tasks: Mapping[str, Mea
 def masked_before_and_after(before: MiniBERT, after: TaskModel, corpus: Corpus, *, split: str = "train",
                             length: int = 64, threads: int = 0) -> tuple[MaskedReport, MaskedReport]:
     """Masked loss and accuracy of a model before and after fine-tuning."""
-    if "mlm_head_b" not in before.params:
+    if not before.modules.predicts_words:
         raise InputError("This model has no MLM head, so its masked accuracy cannot be measured.")
     return (evaluate_corpus(before, corpus, split=split, length=length, threads=threads),
             evaluate_corpus(after.encoder(), corpus, split=split, length=length, threads=threads))

@@ -153,27 +153,27 @@ class Calibration:
 
 def compute_calibration(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> Calibration:
     """Compare confidence (N,), the probability of the top prediction, with whether it was right (N,), in equal bins."""
-    sure, correct = (as_array(values, name).astype(np.float64)
-                     for values, name in ((confidence, "confidence"), (right, "right")))
-    if sure.ndim != 1 or sure.shape != correct.shape or not len(sure):
-        raise InputError(f"confidence and right must have the same length, not {sure.shape} and {correct.shape}.")
+    p, correct = (as_array(values, name).astype(np.float64)
+                  for values, name in ((confidence, "confidence"), (right, "right")))
+    if p.ndim != 1 or p.shape != correct.shape or not len(p):
+        raise InputError(f"confidence and right must have the same length, not {p.shape} and {correct.shape}.")
     if bins < 1:
         raise InputError(f"bins must be at least 1, not {bins}.")
-    for values, name in ((sure, "confidence"), (correct, "right")):
+    for values, name in ((p, "confidence"), (correct, "right")):
         if not ((values >= 0) & (values <= 1)).all():
             raise InputError(f"{name} must lie between 0 and 1.")
-    number = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
+    number = np.clip(np.ceil(p * bins).astype(np.int64) - 1, 0, bins - 1)
     counts = np.bincount(number, minlength=bins)
     some = np.maximum(counts, 1)
     mean, accuracy, variance = (np.bincount(number, values, bins) / some
-                                for values in (sure, correct, sure * (1 - sure)))
-    gaps, weights = np.abs(mean - accuracy), counts / len(sure)
+                                for values in (p, correct, p * (1 - p)))
+    gaps, weights = np.abs(mean - accuracy), counts / len(p)
     # the mean absolute deviation of a normal variable is sqrt(2/pi) of its standard deviation
     chance = float((weights * np.sqrt(2 / pi * variance / some)).sum())
     table = [ReliabilityBin(i / bins, (i + 1) / bins, int(counts[i]), float(mean[i]), float(accuracy[i]))
              for i in range(bins)]
-    return Calibration(float((weights * gaps).sum()), chance, float(gaps.max()), float(sure.mean()),
-                       float(correct.mean()), len(sure), table)
+    return Calibration(float((weights * gaps).sum()), chance, float(gaps.max()), float(p.mean()),
+                       float(correct.mean()), len(p), table)
 
 
 def masked_calibration(logits: Array, targets: IntArray, mask: BoolArray | None = None, bins: int = 10) -> Calibration:

@@ -81,12 +81,12 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      settings or [])
     output = Output(as_json, quiet)
 
-    said: list[dict[str, Any]] = []
+    printed: list[dict[str, Any]] = []
 
     def compute() -> dict[str, Any]:
         data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed, test=test)
         output.say(_counts(data.notes))
-        said.append(data.notes)
+        printed.append(data.notes)
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=quiet or as_json) as bar:
             result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), random_init=random_init,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
@@ -102,7 +102,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     found = cached_result("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
                           with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "model": model, **found, "out": str(out) if out else None},
-                  *([] if said else [_counts(found["notes"]), ""]), *_shown(found, out))
+                  *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
 
 
 def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:

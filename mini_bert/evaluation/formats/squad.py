@@ -106,19 +106,19 @@ def make_question(name: str, question: str, context: str, answers: Sequence[tupl
 
     An answer that occurs in the context is put first, because training uses the first answer.
     """
-    for text, said in answers:
-        start = _found(text, said, context)
+    for text, stated in answers:
+        start = _found(text, stated, context)
         if start >= 0:
             texts = tuple(dict.fromkeys([text, *(other for other, _ in answers)]))
-            return Question(name, question, context, texts, start, moved=said is not None and start != said)
+            return Question(name, question, context, texts, start, moved=stated is not None and start != stated)
     return Question(name, question, context, tuple(dict.fromkeys(text for text, _ in answers)), -1)
 
 
-def _found(text: str, said: int | None, context: str) -> int:
+def _found(text: str, stated: int | None, context: str) -> int:
     """The offset of an answer, preferably the stated one; -1 if it does not occur."""
     if not text:
         return -1
-    if said is not None and said >= 0 and context[said : said + len(text)] == text:
-        return said
+    if stated is not None and stated >= 0 and context[stated : stated + len(text)] == text:
+        return stated
     start = context.find(text)
     return start if start >= 0 else context.lower().find(text.lower())

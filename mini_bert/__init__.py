@@ -52,6 +52,7 @@ __all__ = [
     "WordPieceTokenizer",
     "__version__",
     "gradient_check",
+    "import_file",
     "keep_freed_memory",
     "load",
     "load_config",
@@ -65,6 +66,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .analysis.explorer import MathematicalExplorer
     from .analysis.passes.components import MathematicalAnalyzer
+    from .plugins import import_file
     from .report.training_analyzer import TrainingAnalyzer
     from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
@@ -79,7 +81,8 @@ _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
           "Trainer": "training.trainer", "keep_freed_memory": "training.memory",
           "TrainingAnalyzer": "report.training_analyzer",
-          "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer"}
+          "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer",
+          "import_file": "plugins"}
 
 
 def __getattr__(name: str) -> Any:

@@ -51,8 +51,12 @@ def objective_checks(seed: int = 0) -> Iterator[CheckResult]:
 
 def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
     """Check the named subjects, or all of them, one gradient after the other."""
+    models = models_to_check()
+    words_of_models = {name.partition(": ")[2]: name for name in models if ": " in name}
     for name in names:
-        if name not in subjects():
+        if name in words_of_models:
+            yield from check_model(words_of_models[name], models[words_of_models[name]], seed)
+        elif name not in subjects():
             near = get_close_matches(name, subjects(), n=1, cutoff=0.0)[0]
             raise InputError(f"There is nothing called {name!r} to check; the nearest is {near!r}, "
                              f"and all are {', '.join(subjects())}.")
@@ -60,7 +64,7 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
         if not names or operation.name in names:
             yield from operation.check(seed)
     if not names or MODELS in names:
-        for name, config in models_to_check().items():
+        for name, config in models.items():
             yield from check_model(name, config, seed)
     if not names or TASKS in names:
         smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})

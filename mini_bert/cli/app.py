@@ -12,11 +12,13 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
+from .imports import with_imports
 
 # the name of a verb: its module here, and in it a command's function or, for verbs of verbs, a typer.Typer
 VERBS = {
     "selftest": "learn.selftest:selftest_command",
     "gradcheck": "learn.gradcheck:gradcheck_command",
+    "new": "learn.new:app",
     "config": "tools.config:config_command",
     "presets": "tools.presets:presets_command",
     "fit": "train.fit:fit_command",
@@ -47,6 +49,7 @@ VERBS = {
     "tokenizer": "train.tokenizer:app",
     "data": "train.data:app",
 }
+WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data", "report", "plot")
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -63,10 +66,12 @@ class _Verbs(Mapping[str, Any]):
         module, _, member = VERBS[name].partition(":")
         verb = getattr(import_module(f".{module}", __package__), member)
         if isinstance(verb, typer.Typer):
+            for registered in verb.registered_commands if name not in WITHOUT_MODEL else ():
+                registered.callback = with_imports(registered.callback)
             made: Any = get_group(verb)
         else:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
-            alone.command(name)(verb)
+            alone.command(name)(verb if name in WITHOUT_MODEL else with_imports(verb))
             made = get_command(alone)
         made.name = name
         return made

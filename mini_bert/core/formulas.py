@@ -40,7 +40,9 @@ class StepSpec:
     inputs: tuple[str, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()      # (role in the template, name of the parameter)
     component: str = ""                       # embeddings, attention, feedforward, residual, layernorm, head
+    axes: tuple[str, ...] = ()                # what its last axes run over, if not features: ("key",), ("vocabulary",)
     layer: int | None = None
+    group: str = "Prediction"                 # the part of the pass that it is shown in
 
 
 Steps = Iterator[StepSpec]
@@ -52,7 +54,7 @@ def in_layer(steps: Iterable[StepSpec], layer: int) -> Steps:
     own = {step.name for step in made}
     for step in made:
         inputs = tuple(f"{name}_{layer}" if name in own else name for name in step.inputs)
-        yield replace(step, name=f"{step.name}_{layer}", inputs=inputs, layer=layer,
+        yield replace(step, name=f"{step.name}_{layer}", inputs=inputs, layer=layer, group=f"Layer {layer}",
                       symbol=f"x_{layer + 1}" if step is made[-1] else step.symbol)
 
 

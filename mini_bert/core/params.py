@@ -126,6 +126,15 @@ class Parameters(Mapping[str, Array]):
     def __contains__(self, name: object) -> bool:
         return name in self._views
 
+    def axes_of(self, name: str) -> tuple[str, ...]:
+        """What each axis of a parameter, or of a name tied to it, runs over; "" for features."""
+        if name in self.ties:
+            tie = self.ties[name]
+            axes = self.axes_of(tie.target)
+            return axes[::-1] if tie.transposed else axes
+        axes = self.specs[name].axes
+        return axes + ("",) * (self[name].ndim - len(axes))
+
     def zeros_like(self) -> "Parameters":
         """The same layout, all zeros: a place for gradients."""
         return Parameters(self.layout, self.flat.dtype)

@@ -9,13 +9,14 @@ from typing import Any
 from ..analysis.dynamics.gradient_flow import gradient_flow
 from ..analysis.passes.backward_steps import verify_entry
 from ..analysis.passes.forward_steps import explain_cell
+from ..core.registry import find, words
 from ..errors import InputError
 from ..version import __version__
 from .layer_answers import attention, layers, saliency
 from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
 from .queries import LONGEST_TEXT, Parameters, index_of, learning_rate, read_query, required
 from .run_answers import checkpoint, run
-from .session import OPTIMISERS, Passes, Session
+from .session import Passes, Session
 
 Answer = Callable[[Session, Parameters], dict[str, Any]]
 EXAMPLE, EXAMPLE_WORD = "They met for the first time in Paris.", "time"
@@ -28,7 +29,8 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
             "config": {key: getattr(config, key) for key in (
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
             "predicts": session.model.modules.predicts_words, "longest_text": LONGEST_TEXT,
-            "optimisers": list(OPTIMISERS), "example": _example(session), "run": None if session.run is None else session.run.name,
+            "optimisers": {word: find("optimiser", word).named.title or word for word in words("optimiser")},
+            "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
 
 
@@ -72,7 +74,7 @@ def forward(session: Session, parameters: Parameters) -> dict[str, Any]:
     """The steps of the forward pass, without their numbers."""
     passes = session.passes(read_query(parameters))
     return {"tokens": passes.sentence.tokens, "steps": [
-        {**step.to_dict(), **statistics(step.array), "axes": axis_kinds(step.name, step.array.ndim, False)}
+        {**step.to_dict(), **statistics(step.array), "axes": axis_kinds(step.axes)}
         for step in passes.forward]}
 
 
@@ -83,7 +85,7 @@ def backward(session: Session, parameters: Parameters) -> dict[str, Any]:
     flow = gradient_flow(found).to_dict()
     return {"tokens": passes.sentence.tokens, **_predictions(passes), "loss": found.loss,
             "steps": [{**step.to_dict(), **statistics(step.array),
-                       "axes": axis_kinds(step.of, step.array.ndim, step.is_parameter)} for step in found],
+                       "axes": axis_kinds(step.axes)} for step in found],
             "flow": {key: flow[key] for key in ("layers", "by_component", "by_layer", "share", "total")}}
 
 
@@ -123,7 +125,7 @@ def step(session: Session, parameters: Parameters) -> dict[str, Any]:
     query, rate = read_query(parameters), learning_rate(parameters.get("learning_rate", ""))
     before = session.passes(query)
     shown, old = _predictions(before), before.probabilities.copy()
-    done = session.step(query, rate, parameters.get("optimiser", OPTIMISERS[0]))
+    done = session.step(query, rate, parameters.get("optimiser", words("optimiser")[0]))
     after = session.passes(query)
     for old_entry in shown["predictions"]:                # the words of before and of after, in one table
         position = old_entry["position"]

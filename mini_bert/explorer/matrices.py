@@ -14,7 +14,7 @@ from ..analysis.passes.backward_steps import BackwardStep
 from ..analysis.passes.forward_steps import Step
 from .session import Passes
 
-_WORD_AXIS = {"logits": 1, "mlm_head_W": 1, "mlm_head_b": 0, "token_embeddings": 0}
+_KINDS = {"vocabulary": "word", "positions": "position", "": "dimension"}       # what an axis is called on the page
 _ALL_WORDS = 256              # a vocabulary up to this size is shown whole
 
 
@@ -25,26 +25,26 @@ def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def forward_matrix(passes: Passes, step: Step) -> dict[str, Any]:
-    return _matrix(passes, step.name, step.array, None, signed=step.kind != "softmax")
+    return _matrix(passes, step.axes, step.array, None, signed=step.kind != "softmax")
 
 
 def backward_matrix(passes: Passes, step: BackwardStep) -> dict[str, Any]:
-    return _matrix(passes, step.of, step.array, step.rows, is_parameter=step.is_parameter)
+    return _matrix(passes, step.axes, step.array, step.rows)
 
 
 def parameter_matrix(passes: Passes, name: str) -> dict[str, Any]:
     """A parameter; of an embedding table the rows that the sentence uses."""
-    array = passes.model.params[name]
-    rows = {"token_embeddings": np.unique(passes.sentence.ids),
-            "position_embeddings": np.arange(len(passes.sentence.ids))}.get(name)
-    return _matrix(passes, name, array if rows is None else array[rows], rows, is_parameter=True)
+    array, axes = passes.model.params[name], passes.model.params.axes_of(name)
+    read = {"vocabulary": np.unique(passes.sentence.ids), "positions": np.arange(len(passes.sentence.ids))}
+    rows = read.get(axes[0]) if array.ndim > 1 else None
+    return _matrix(passes, axes, array if rows is None else array[rows], rows)
 
 
-def _matrix(passes: Passes, name: str, array: npt.NDArray[Any], rows: npt.NDArray[np.int64] | None, *,
-            is_parameter: bool = False, signed: bool = True) -> dict[str, Any]:
-    axes: list[dict[str, Any]] = [{"kind": kind} for kind in axis_kinds(name, array.ndim, is_parameter)]
+def _matrix(passes: Passes, names: Sequence[str], array: npt.NDArray[Any], rows: npt.NDArray[np.int64] | None, *,
+            signed: bool = True) -> dict[str, Any]:
+    axes: list[dict[str, Any]] = [{"kind": kind} for kind in axis_kinds(names)]
     vocabulary = passes.tokenizer.vocabulary
-    word_axis = _WORD_AXIS.get(name)
+    word_axis = names.index("vocabulary") if "vocabulary" in names else None
     if word_axis is not None:
         words = rows if rows is not None else passes.words if array.shape[word_axis] > _ALL_WORDS \
             else np.arange(min(len(vocabulary), array.shape[word_axis]))
@@ -60,20 +60,9 @@ def _matrix(passes: Passes, name: str, array: npt.NDArray[Any], rows: npt.NDArra
     return {**packed(array), "axes": axes, "signed": signed}
 
 
-def axis_kinds(name: str, ndim: int, is_parameter: bool) -> list[str]:
-    """What each axis counts."""
-    stem = name.rstrip("0123456789").rstrip("_")
-    if name == "position_embeddings":
-        return ["position", "dimension"]
-    if is_parameter:
-        kinds = ["dimension"] * ndim
-    elif ndim == 3:
-        kinds = ["head", "token", "key" if stem in ("scores", "attention_weights") else "dimension"]
-    else:
-        kinds = ["token", "dimension"][:ndim]
-    if name in _WORD_AXIS:
-        kinds[_WORD_AXIS[name]] = "word"
-    return kinds
+def axis_kinds(names: Sequence[str]) -> list[str]:
+    """What each axis counts, as the page calls it."""
+    return [_KINDS.get(name, name) for name in names]
 
 
 def statistics(array: npt.NDArray[Any]) -> dict[str, float]:

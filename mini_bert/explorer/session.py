@@ -19,10 +19,10 @@ from ..analysis.passes.sequences import Sentence, read_sentence
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
-from ..core.params import Parameters
+from ..core.registry import find, make
 from ..errors import InputError, NumericalError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from ..training.optimisers.adamw import AdamW
+from ..training import optimisers  # noqa: F401  (they fill the registry)
 from ..training.param_groups import groups_of
 from .queries import Query
 from .runs import Run
@@ -35,7 +35,6 @@ _UNDO_BYTES = 256 << 20       # of parameters that undo may hold
 _MOST_UNDO = 16
 _MOST_HISTORY = 100           # steps whose loss is remembered
 _AT_A_TIME = 1 << 16          # numbers
-OPTIMISERS = ("adamw", "sgd")
 
 
 class Passes:
@@ -118,7 +117,6 @@ class Session:
         self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them
         self.version = 0                                  # grows with every change of the parameters
         self._original: npt.NDArray[np.floating] | None = None
-        self._adamw = AdamW(model.params, weight_decay=0.0)
         kept = min(_MOST_UNDO, _UNDO_BYTES // model.params.flat.nbytes)
         self._undo: deque[npt.NDArray[np.floating]] = deque(maxlen=max(1, kept))      # parameters before each step
         self._passes: OrderedDict[Query, Passes] = OrderedDict()
@@ -138,17 +136,16 @@ class Session:
     def step(self, query: Query, rate: float, optimiser: str) -> dict[str, Any]:
         """One step of training on the sentence: the loss before and after, and what it did to the parts of the model.
 
-        AdamW begins anew each time: its moments are those of this one gradient. A step after which the model has no
-        finite loss for the sentence is taken back at once.
+        The optimiser begins anew each time: AdamW's moments are those of this one gradient. A step after which the
+        model has no finite loss for the sentence is taken back at once.
         """
-        if optimiser not in OPTIMISERS:
-            raise InputError(f"There is no optimiser {optimiser[:40]!r}; choose {' or '.join(OPTIMISERS)}.")
+        find("optimiser", optimiser)
         with self.lock:
             passes, params = self.passes(query), self.model.params
             gradients, loss = passes.backward.gradients, passes.backward.loss
             before = params.flat.copy()
             with np.errstate(over="ignore", invalid="ignore"):        # told by the loss
-                self._move(gradients, rate, optimiser)
+                make("optimiser", optimiser, params, weight_decay=0.0).step(gradients, learning_rate=rate)
                 self._passes.clear()
                 after = self._loss_now(query, passes.targets)
             if after is None:
@@ -163,15 +160,6 @@ class Session:
             self.version += 1
             self.history.append({"optimiser": optimiser, "learning_rate": rate, "loss": loss})
             return {"loss": loss, "loss_after": after, "parts": self._parts(gradients.flat, before)}
-
-    def _move(self, gradients: Parameters, rate: float, optimiser: str) -> None:
-        if optimiser == "adamw":
-            self._adamw.m.fill(0)
-            self._adamw.v.fill(0)
-            self._adamw.t = 0
-            self._adamw.step(gradients, learning_rate=rate)
-        else:
-            self.model.params.flat -= np.asarray(rate, gradients.flat.dtype) * gradients.flat
 
     def _loss_now(self, query: Query, targets: Mapping[int, int]) -> float | None:
         """With the parameters as they are; None if it is not finite."""

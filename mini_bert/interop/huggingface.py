@@ -36,7 +36,8 @@ _ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new
 _CLASSES = {"bert": ("BertForMaskedLM", "bert."), "none": ("BertModel", "")}
 # the slots that make a model BERT's
 _BERT = {"position_embeddings": "learned", "embedding_layernorm": True, "attention_bias": True,
-         "block": "post_ln", "final_layernorm": False, "scale_residual_init": False}
+         "attention": "multi_head", "score_terms": "", "feedforward": "mlp", "norm": "layernorm", "block": "post_ln",
+         "stack": "plain", "final_layernorm": False, "scale_residual_init": False}
 
 _ENCODER = {
     "token_embeddings": "embeddings.word_embeddings.weight",

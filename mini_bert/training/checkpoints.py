@@ -12,20 +12,20 @@ checkpoint is passed over for the one before it.
 import json
 import shutil
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..core.arrays import Array
 from ..core.model import MiniBERT
+from ..core.storage.checksums import verify, write_checksums
 from ..core.storage.model_files import CONFIG, WEIGHTS
 from ..core.storage.safetensors_file import safetensors_chunks
 from ..errors import CheckpointError
 from ..files import replace_directory, write_files
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
-CHECKSUMS, STATE, OPTIMISER = "checksums.json", "state.json", "optimiser.safetensors"
+STATE, OPTIMISER = "state.json", "optimiser.safetensors"
 
 
 def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None,
@@ -42,8 +42,7 @@ def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenize
         write_files(partial, {STATE: json.dumps(state, indent=2).encode()})
         if optimiser is not None:
             write_files(partial, {OPTIMISER: safetensors_chunks(optimiser)})
-        sums = {file.name: _checksum(file) for file in sorted(partial.iterdir())}
-        write_files(partial, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
+        write_checksums(partial)
         replace_directory(partial, target)
     except OSError as error:
         raise CheckpointError(f"Cannot write {target}: {error.strerror or error}.") from None
@@ -53,26 +52,7 @@ def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenize
 
 def verify_checkpoint(directory: Path) -> None:
     """Refuse a checkpoint that is incomplete or has changed since it was written."""
-    try:
-        sums = json.loads((directory / CHECKSUMS).read_bytes())
-        if not {CONFIG, WEIGHTS, STATE} <= sums.keys():
-            raise ValueError
-        damaged = [name for name, digest in sums.items() if _checksum(directory / name) != digest]
-    except (OSError, ValueError, AttributeError, TypeError):
-        raise CheckpointError(f"{directory} is not a whole checkpoint: its {CHECKSUMS}, or a file that it names, "
-                              "is missing or cannot be read.") from None
-    if damaged:
-        raise CheckpointError(f"{directory / damaged[0]} has changed since it was written: its checksum differs.")
-
-
-def verify_if_checked(directory: Path) -> None:
-    """Verify a directory that has checksums; others may have none."""
-    try:
-        checked = (directory / CHECKSUMS).is_file()
-    except (OSError, ValueError):             # a name that no file can have
-        checked = False
-    if checked:
-        verify_checkpoint(directory)
+    verify(directory, {CONFIG, WEIGHTS, STATE})
 
 
 def read_state(directory: Path) -> dict[str, Any]:
@@ -132,14 +112,6 @@ def remove_older(folder: Path, keep: int) -> None:
         shutil.rmtree(going, ignore_errors=True)
         path.rename(going)
         shutil.rmtree(going, ignore_errors=True)
-
-
-def _checksum(file: Path) -> str:
-    digest = blake2b(digest_size=16)
-    with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def require_space(folder: Path, bytes_needed: int) -> None:

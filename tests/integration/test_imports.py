@@ -94,3 +94,25 @@ def test_no_file_is_too_long_to_read():
     long = {str(path): lines for path, file in FILES.items()
             if (lines := len(file.read_text("utf-8").splitlines())) > 400}
     assert long == {}
+
+
+def test_loading_a_model_imports_nothing_of_training():
+    program = """
+import sys
+import mini_bert
+mini_bert.load("mini")
+print(*sorted(name for name in sys.modules if name.startswith(("mini_bert.training", "mini_bert.objectives"))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_no_folder_has_more_files_than_a_reader_can_hold():
+    folders = [path.parent for path in FILES if path.name != "__init__.py"]
+    assert {str(folder): n for folder in set(folders) if (n := folders.count(folder)) > 16} == {}
+
+
+def test_every_folder_says_what_belongs_in_it():
+    empty = [str(path) for path, file in FILES.items()
+             if path.name == "__init__.py" and not ast.get_docstring(ast.parse(file.read_text("utf-8")))]
+    assert empty == []

@@ -25,7 +25,7 @@ from ...core.params import Parameters
 from ...errors import InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from .formulas import Equations
-from .forward_steps import ForwardPass, forward_pass, one_sequence
+from .forward_steps import ForwardPass, axes_of, forward_pass, one_sequence
 from .named_steps import NamedSteps
 from .sequences import masked_sentence
 from .step_formulas import Notation, explained, reads
@@ -41,6 +41,7 @@ class BackwardStep:
 
     name: str                             # d and the name of what it is the gradient of: dQ_0, dW_Q_0
     of: str
+    title: str                            # of what it is the gradient of
     is_parameter: bool
     layer: int | None
     component: str
@@ -49,6 +50,8 @@ class BackwardStep:
     values: tuple[str, ...]               # the forward values and parameters that it uses
     array: Array = field(repr=False)
     norm: float
+    axes: tuple[str, ...]                 # what each axis runs over
+    group: str                            # the part of the pass
     rows: Rows | None = field(repr=False, default=None)          # of an embedding table: the rows that are shown
     check: DoubleLoss | None = field(repr=False, default=None)
 
@@ -58,7 +61,8 @@ class BackwardStep:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the numbers."""
-        return {"name": self.name, "of": self.of, "is_parameter": self.is_parameter, "layer": self.layer,
+        return {"name": self.name, "of": self.of, "title": self.title, "group": self.group,
+                "is_parameter": self.is_parameter, "layer": self.layer,
                 "component": self.component, "formula": self.formula.to_dict(), "gradients": list(self.gradients),
                 "values": list(self.values), "shape": list(self.shape), "norm": self.norm,
                 "rows": None if self.rows is None else self.rows.tolist()}
@@ -152,7 +156,8 @@ def _steps(forward: ForwardPass, shown: Mapping[str, Array], gradients: Paramete
     users, owners = _users(specs, owner)
     uses = {name: len(found) for name, found in owners.items()}
     for spec in reversed(forward.specs):
-        yield _step(spec.name, False, spec, users[spec.name], notation, shown[spec.name], None, check)
+        array = shown[spec.name]
+        yield _step(spec.name, spec, users[spec.name], notation, array, axes_of(spec, array), None, check)
         for _, parameter in spec.parameters:
             name = owner(parameter)
             uses[name] -= 1
@@ -160,7 +165,8 @@ def _steps(forward: ForwardPass, shown: Mapping[str, Array], gradients: Paramete
                 continue
             rows = _rows(owners[name], forward)
             array = gradients[name]
-            yield _step(name, True, spec, owners[name], notation, array if rows is None else array[rows], rows, check)
+            yield _step(name, spec, owners[name], notation, array if rows is None else array[rows],
+                        gradients.axes_of(name), rows, check)
 
 
 Use = tuple[StepSpec, str]                # a step, and the template of what it sends back
@@ -185,8 +191,9 @@ def _rows(users: Sequence[Use], forward: ForwardPass) -> Rows | None:
     return np.unique(forward.rows[read.pop()]).astype(np.int64) if len(read) == 1 and all(read) else None
 
 
-def _step(of: str, is_parameter: bool, spec: StepSpec, users: Sequence[Use], notation: Notation, array: Array,
+def _step(of: str, spec: StepSpec, users: Sequence[Use], notation: Notation, array: Array, axes: tuple[str, ...],
           rows: Rows | None, check: DoubleLoss) -> BackwardStep:
+    is_parameter = of != spec.name
     texts = [(user, explained(template, user.formula)) for user, template in users]
     sent = [notation.fill(template, user) for user, template in users]
     if len(sent) > 1 and len(set(sent)) == 1:     # a parameter that layers share
@@ -194,10 +201,11 @@ def _step(of: str, is_parameter: bool, spec: StepSpec, users: Sequence[Use], not
     where = [notation.fill(text, user) for user, (_, *meanings) in texts for text in meanings]
     used = [reads(found, user) for user, found in texts]
     equations = (f"d{notation.symbols[of]} = {' + '.join(sent)}", *dict.fromkeys(where))
-    return BackwardStep(f"d{of}", of, is_parameter, spec.layer, spec.component, Equations(equations),
+    return BackwardStep(f"d{of}", of, of if is_parameter else spec.title, is_parameter, spec.layer, spec.component,
+                        Equations(equations),
                         tuple(dict.fromkeys(f"d{name}" for names, _ in used for name in names)),
                         tuple(dict.fromkeys(name for _, names in used for name in names)),
-                        array, norm_of(array), rows, check)
+                        array, norm_of(array), axes, spec.group, rows, check)
 
 
 def norm_of(array: npt.NDArray[Any]) -> float:

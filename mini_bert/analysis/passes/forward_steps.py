@@ -41,6 +41,8 @@ class Step:
     inputs: tuple[str, ...]               # names of other steps
     parameters: tuple[str, ...]
     array: npt.NDArray[Any] = field(repr=False)
+    axes: tuple[str, ...]                 # what each axis runs over: head, token, key, vocabulary; "" for features
+    group: str = "Embeddings"             # the part of the pass: Embeddings, Layer 0, ..., Prediction
     operands: Operands | None = field(repr=False, default=None)
 
     @property
@@ -56,8 +58,8 @@ class Step:
     def to_dict(self) -> dict[str, Any]:
         """All but the numbers."""
         return {"name": self.name, "title": self.title, "symbol": self.symbol, "kind": self.kind, "layer": self.layer,
-                "component": self.component, "formula": self.formula.to_dict(), "inputs": list(self.inputs),
-                "parameters": list(self.parameters), "shape": list(self.shape),
+                "component": self.component, "group": self.group, "formula": self.formula.to_dict(),
+                "inputs": list(self.inputs), "parameters": list(self.parameters), "shape": list(self.shape),
                 "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()}}
 
 
@@ -92,7 +94,7 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
     specs = list(model.modules.steps())
     notation = Notation(specs, model.params)
     steps = [Step("tokens", "Tokens", "ids", "tokens", None, "embeddings", Equations(("ids = tokenize(text)",)), (), (),
-                  batch[0])]
+                  batch[0], ("token",))]
     values: dict[str, Array] = {**shown, "tokens": batch[0]}
     for spec in specs:
         inputs = spec.inputs or ("tokens",)
@@ -101,7 +103,8 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
         operands = Operands(spec.formula, arrays, dict(spec.parameters), notation.symbols, _constants(model.config),
                             rows_read(batch[0]), model.config.num_heads)
         steps.append(Step(spec.name, spec.title, spec.symbol, spec.formula.name, spec.layer, spec.component,
-                          Equations(notation.forward(spec)), inputs, parameters, values[spec.name], operands))
+                          Equations(notation.forward(spec)), inputs, parameters, values[spec.name],
+                          axes_of(spec, values[spec.name]), spec.group, operands))
     return ForwardPass(model, batch[0], tokens, steps, specs, cache)
 
 
@@ -133,6 +136,12 @@ def explain_cell(step: Step, row: int, column: int, head: int | None = None) -> 
         if not 0 <= i < size:
             raise InputError(f"There is no cell {list(index)} in {step.name}, whose shape is {step.shape}.")
     return cell_of(step, index)
+
+
+def axes_of(spec: StepSpec, array: npt.NDArray[Any]) -> tuple[str, ...]:
+    """What each axis of a value of one sequence runs over: (T, n), or (A, T, n) with one row per head."""
+    first = ("head", "token")[3 - array.ndim :] if array.ndim > 1 else ()
+    return (*first, *spec.axes, *("",) * (array.ndim - len(first) - len(spec.axes)))
 
 
 def rows_read(ids: IntArray) -> dict[str, IntArray]:

@@ -1,5 +1,7 @@
 """The modules of a model, chosen by its config's words, in the order of the data."""
 
+from dataclasses import replace
+
 from ..config import ModelConfig
 from ..formulas import Steps
 from ..module import Head, Layout, Norm, Sizes, Stack, names_of
@@ -39,7 +41,7 @@ class Modules:
 
     def steps(self) -> Steps:
         """Every step from the token embeddings to the logits, or to the hidden states of a model without a head."""
-        yield from self.embed.steps()
+        yield from (replace(step, group="Embeddings") for step in self.embed.steps())
         x = "embeddings"
         for step in self.stack.steps(x):
             yield step

@@ -36,6 +36,7 @@ class Linear:
             grads.add(self.b, db)
         return dx
 
-    def step(self, name: str, title: str, symbol: str, x: str, component: str, formula: Formula = FORMULA) -> StepSpec:
+    def step(self, name: str, title: str, symbol: str, x: str, component: str, formula: Formula = FORMULA,
+             axes: tuple[str, ...] = ()) -> StepSpec:
         bias = () if self.b is None else (("b", self.b),)
-        return StepSpec(name, title, symbol, formula, (x,), (("W", self.W), *bias), component)
+        return StepSpec(name, title, symbol, formula, (x,), (("W", self.W), *bias), component, axes)

@@ -20,8 +20,10 @@ from ..arrays import Array
 from ..config import ModelConfig
 from ..modules.assembly import parameter_specs
 from ..params import Parameters
+from ..registry import SLOTS, parse_word, plugin_file, words
 from .safetensors_file import safetensors_chunks
 
+PLUGINS = "plugins"                   # in config.json: words from elsewhere, and the name of the file that has each
 VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
 CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
 
@@ -62,7 +64,8 @@ class MiniLayout:
         if config.get("format_version") != 1:
             raise CheckpointError(f"{source} has format_version {config.get('format_version')!r}; "
                                   "this version of Mini-BERT reads 1.")
-        fields = {key: value for key, value in config.items() if key not in self._marker}
+        _require_plugins(config.get(PLUGINS, {}), source)
+        fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS)}
         return ModelConfig.from_dict(fields, f"{source}/{CONFIG}"), tensors
 
     def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
@@ -72,7 +75,22 @@ class MiniLayout:
         return True
 
     def write(self, config: ModelConfig, params: Parameters) -> tuple[dict[str, Any], Tensors]:
-        return {**self._marker, **config.to_dict()}, dict(params)
+        plugins = {f"{slot}: {word}": file for slot, word in config.words()
+                   if (file := plugin_file(slot, word)) is not None}
+        return {**self._marker, **config.to_dict(), **({PLUGINS: plugins} if plugins else {})}, dict(params)
+
+
+def _require_plugins(plugins: Any, source: str) -> None:
+    """Refuse a model that needs words which nobody has registered."""
+    if not isinstance(plugins, dict):
+        raise CheckpointError(f"{source}/{CONFIG} has {PLUGINS} that are not an object.")
+    for key, file in plugins.items():
+        slot, _, word = str(key).partition(": ")
+        if slot not in SLOTS:
+            raise CheckpointError(f"{source}/{CONFIG} names a slot that there is not: {slot[:100]!r}.")
+        if parse_word(word, slot).name not in words(slot):
+            raise CheckpointError(f"{source} needs the {slot} {word[:100]!r}, which {str(file)[:100]} registered when "
+                                  "it was saved: name that file with --import, or load it with mini_bert.import_file.")
 
 
 _layouts: list[Layout] = [MiniLayout()]

@@ -4,13 +4,13 @@ import { ask, isOffline } from "./api.js";
 import { bar, h, number, percent, put, table } from "./dom.js";
 import { arrive } from "./place.js";
 import { go, query } from "./state.js";
-import { card, group, grouped, headingOf, jumps, title } from "./steps.js";
+import { card, group, grouped, jumps } from "./steps.js";
 
 export async function show(root, { state, embedded }) {
   const found = await ask("backward", query(state));
   const withParameters = state.parameters === "1";
   const steps = found.steps.filter((step) => withParameters || !step.is_parameter || step.component === "embeddings");
-  const groups = grouped(steps, headingOf);
+  const groups = grouped(steps);
   const cards = groups.map(([name, some]) =>
     group(
       name,
@@ -18,7 +18,7 @@ export async function show(root, { state, embedded }) {
         card({
           step,
           of: "backward",
-          heading: step.is_parameter ? `Gradient of ${step.of}` : `Gradient: ${title(step.of)}`,
+          heading: step.is_parameter ? `Gradient of ${step.of}` : `Gradient: ${step.title}`,
           place: ["grad", "entry"],
           state,
           marked: embedded?.entries?.[step.name] ?? [],

@@ -3,11 +3,11 @@
 import { ask, isOffline } from "./api.js";
 import { h, number, put } from "./dom.js";
 import { query } from "./state.js";
-import { card, explanation, group, grouped, headingOf, jumps, sources, title } from "./steps.js";
+import { card, explanation, group, grouped, jumps, sources } from "./steps.js";
 
 export async function show(root, { state, sentence, embedded }) {
   const { steps } = await ask("forward", query(state));
-  const groups = grouped(steps, headingOf);
+  const groups = grouped(steps);
   put(
     root,
     h(
@@ -25,7 +25,7 @@ export async function show(root, { state, sentence, embedded }) {
             : card({
                 step,
                 of: "forward",
-                heading: title(step.name),
+                heading: step.title,
                 place: ["step", "cell"],
                 state,
                 marked: embedded?.cells?.[step.name] ?? [],
@@ -50,7 +50,7 @@ function tokensCard(step, sentence) {
   return h(
     "article",
     { class: "card", id: "forward-tokens", tabindex: "-1", "data-name": "tokens" },
-    h("header", {}, h("h3", {}, title("tokens")), h("span", { class: "shape" }, step.shape.join(" × "))),
+    h("header", {}, h("h3", {}, step.title), h("span", { class: "shape" }, step.shape.join(" × "))),
     h(
       "p",
       { class: "facts" },

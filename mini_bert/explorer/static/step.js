@@ -5,7 +5,6 @@ import { lineChart } from "./charts.js";
 import { bar, h, number, percent, put, table } from "./dom.js";
 import { go, query } from "./state.js";
 
-const NAMES = { adamw: "AdamW", sgd: "plain gradient descent" };
 const RATES = ["0.0001", "0.0003", "0.001", "0.003", "0.01", "0.1"];
 
 export async function show(root, { state, sentence, refusal, info, changed, again }) {
@@ -30,8 +29,8 @@ export async function show(root, { state, sentence, refusal, info, changed, agai
   const optimiser = h(
     "select",
     { id: "optimiser" },
-    info.optimisers.map((name) =>
-      h("option", { value: name, selected: name === (state.optimiser ?? info.optimisers[0]) }, NAMES[name] ?? name),
+    Object.entries(info.optimisers).map(([word, name], i) =>
+      h("option", { value: word, selected: state.optimiser ? word === state.optimiser : i === 0 }, name),
     ),
   );
   const undo = h("button", { type: "button", id: "undo", onclick: () => act("undo") }, "Undo");
@@ -161,7 +160,7 @@ function offlineSteps(info, take) {
         h(
           "button",
           { type: "button", class: "embedded-step", onclick: () => take(parameters) },
-          `${NAMES[parameters.optimiser]}, rate ${parameters.learning_rate}`,
+          `${info.optimisers[parameters.optimiser]}, rate ${parameters.learning_rate}`,
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-// What the forward and the backward view share: the names of steps, their groups, and a card for each.
+// What the forward and the backward view share: the groups of steps, and a card for each.
 
 import { ask, has, unpack } from "./api.js";
 import { h, math, number, put, shape, unique, whenSeen } from "./dom.js";
@@ -6,55 +6,15 @@ import { matrixView, mapHeight } from "./matrix.js";
 import { arrive } from "./place.js";
 import { go, opened, query, read } from "./state.js";
 
-const TITLES = {
-  tokens: "Tokens",
-  token_vectors: "Token embeddings",
-  position_vectors: "Position embeddings",
-  type_vectors: "Segment embeddings",
-  embedding_sum: "Sum of embeddings",
-  embeddings: "Input of the first layer",
-  attention_input: "Input of attention",
-  Q: "Queries",
-  K: "Keys",
-  V: "Values",
-  scores: "Scores",
-  attention_weights: "Attention weights",
-  context: "Context: weighted values",
-  attention_output: "Heads joined and projected",
-  attention_residual: "Residual sum around attention",
-  middle: "After attention",
-  ffn_input: "Input of the feed-forward",
-  ffn_hidden: "Feed-forward, expanded",
-  ffn_activation: "Activation",
-  ffn_output: "Feed-forward, contracted",
-  ffn_residual: "Residual sum around the feed-forward",
-  hidden: "Output of the layer",
-  final_hidden: "Final LayerNorm",
-  head_hidden: "Head: transform",
-  head_activation: "Head: activation",
-  head_normed: "Head: LayerNorm",
-  logits: "Logits of words",
-};
-
-export function title(name) {
-  return TITLES[name] ?? TITLES[name.replace(/_\d+$/, "")] ?? name;
-}
-
-/** Consecutive steps that belong together, as [heading, steps]. */
-export function grouped(steps, heading) {
+/** Consecutive steps of one part of the pass, as [its name, steps]. */
+export function grouped(steps) {
   const groups = [];
   for (const step of steps) {
-    const name = heading(step);
+    const name = step.group;
     if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
     groups.at(-1)[1].push(step);
   }
   return groups;
-}
-
-export function headingOf(step) {
-  if (step.layer !== null) return `Layer ${step.layer}`;
-  if (step.component === "embeddings" || /^d?embedding/.test(step.name)) return "Embeddings";
-  return "Prediction";
 }
 
 /** Links to the groups, in the order of the pass. */

@@ -1,5 +1,5 @@
 """Optimisers, one per file: from gradients to a step."""
 
-from . import adamw
+from . import adamw, sgd
 
-__all__ = ["adamw"]
+__all__ = ["adamw", "sgd"]

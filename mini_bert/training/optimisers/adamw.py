@@ -21,6 +21,7 @@ from .optimiser import Optimiser, require_shares
 
 @register("optimiser", "adamw")
 class AdamW(Optimiser):
+    title = "AdamW"
     states = ("m", "v")
 
     def __init__(self, params: Parameters, learning_rate: float = 1e-3, *, beta1: float = 0.9, beta2: float = 0.999,

@@ -48,6 +48,7 @@ class Optimiser:
     belongs, for `measure`.
     """
 
+    title: ClassVar[str] = ""                     # for a person
     states: ClassVar[tuple[str, ...]] = ()        # names of arrays of the parameters' size, zeros at the start
 
     def __init__(self, params: Parameters, learning_rate: float = 1e-3, *, weight_decay: float = 0.01,

@@ -124,8 +124,10 @@ class SelfAttention:
             steps, Q, K, bias = term.steps(Q, K)
             yield from steps
             biases += [] if bias is None else [bias]
-        yield StepSpec("scores", "Scores", "S", scores_formula(len(biases)), (Q, K, *biases), (), "attention")
-        yield StepSpec("attention_weights", "Attention weights", "A", SOFTMAX, ("scores",), (), "attention")
+        yield StepSpec("scores", "Scores", "S", scores_formula(len(biases)), (Q, K, *biases), (), "attention",
+                       ("key",))
+        yield StepSpec("attention_weights", "Attention weights", "A", SOFTMAX, ("scores",), (), "attention",
+                       ("key",))
         yield StepSpec("context", "Context: weighted values", "C", WEIGHTED_SUM, ("attention_weights", "V"), (),
                        "attention")
         yield self.output.step("attention_output", "Heads joined and projected", "O", "context", "attention",

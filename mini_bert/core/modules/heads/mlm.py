@@ -54,7 +54,7 @@ class PlainHead(MLMHead):
         return self.decode.backward(dlogits, cache, grads)
 
     def steps(self, h: str) -> Steps:
-        yield self.decode.step("logits", "Logits of words", "L", h, "head")
+        yield self.decode.step("logits", "Logits of words", "L", h, "head", axes=("vocabulary",))
 
     def floats(self, sizes: Sizes) -> int:
         return sizes.rows * self.decode.shape[0]              # the hidden rows
@@ -102,7 +102,7 @@ class BertHead(MLMHead):
         yield StepSpec("head_activation", "Head: activation", "g", self.activation.formula, ("head_hidden",), (),
                        "head")
         yield self.ln.step("head_normed", "Head: LayerNorm", "k", "head_activation")
-        yield self.decode.step("logits", "Logits of words", "L", "head_normed", "head")
+        yield self.decode.step("logits", "Logits of words", "L", "head_normed", "head", axes=("vocabulary",))
 
     def floats(self, sizes: Sizes) -> int:
         return sizes.rows * self.decode.shape[0] * (3 + self.activation.extra)

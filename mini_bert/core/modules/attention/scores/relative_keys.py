@@ -80,7 +80,7 @@ class RelativeKeys(Term):
                           functions={"by_distance": self._by_distance, "to_distance": self._to_distance,
                                      "sum_heads": lambda x: x.sum(axis=0)})
         step = StepSpec("distance_scores", "Scores of distances", "S_r", formula, (Q,), (("R", self.R.name),),
-                        "attention")
+                        "attention", ("key",))
         return iter((step,)), Q, K, step.name
 
     def floats(self, sizes: Sizes) -> int:

@@ -1,0 +1,41 @@
+"""mini-bert new: starting files for variants of one's own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import InputError
+from ...files import write_files
+from ...templates import KINDS, template
+from ..output import JsonOption, Output, QuietOption
+
+app = typer.Typer(no_args_is_help=True, help="Write a starting file for a variant of your own.")
+
+
+@app.callback()
+def new() -> None:
+    """Write a starting file for a variant of your own."""
+
+
+@app.command("variant")
+def variant_command(
+        name: Annotated[str, typer.Argument(help="The word by which configs will name it, such as squared_relu.")],
+        kind: Annotated[str, typer.Option(help=f"What it is: {', '.join(KINDS)}.")] = "activation",
+        out: Annotated[Path | None, typer.Option(help="The file to write; NAME.py unless given.",
+                                                 show_default=False)] = None,
+        as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Write a commented Python file with a complete variant, its derivation and its gradient checks.
+
+    The file works as it is; change its formula and its backward, and prove it.
+
+    Example: mini-bert new variant squared_relu && mini-bert gradcheck squared_relu --import squared_relu.py
+    """
+    file = Path(f"{name}.py") if out is None else out
+    text = template(kind, name)
+    if file.exists():
+        raise InputError(f"{file} exists already; choose another name with --out.")
+    write_files(file.parent, {file.name: text.encode()})
+    subject = {"task_head": "tasks", "objective": "objectives"}.get(kind, name)
+    prove = "" if kind == "optimiser" else f" Prove it: mini-bert gradcheck {subject} --import {file}"
+    Output(as_json, quiet).result({"file": str(file), "kind": kind, "name": name}, f"Wrote {file}.{prove}")

@@ -1,0 +1,49 @@
+"""checksums.json: the digest of every file of a directory, written last and verified when it is opened."""
+
+import json
+from collections.abc import Set
+from hashlib import blake2b
+from pathlib import Path
+
+from ...errors import CheckpointError
+from ...files import write_files
+
+CHECKSUMS = "checksums.json"
+
+
+def write_checksums(directory: Path) -> None:
+    """Cover all files that the directory has now."""
+    sums = {file.name: _checksum(file) for file in sorted(directory.iterdir())}
+    write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
+
+
+def verify(directory: Path, needed: Set[str] = frozenset()) -> None:
+    """Refuse a directory that lacks a needed file or has changed since it was written."""
+    try:
+        sums = json.loads((directory / CHECKSUMS).read_bytes())
+        if not needed <= sums.keys():
+            raise ValueError
+        damaged = [name for name, digest in sums.items() if _checksum(directory / name) != digest]
+    except (OSError, ValueError, AttributeError, TypeError):
+        raise CheckpointError(f"{directory} is not a whole checkpoint: its {CHECKSUMS}, or a file that it names, "
+                              "is missing or cannot be read.") from None
+    if damaged:
+        raise CheckpointError(f"{directory / damaged[0]} has changed since it was written: its checksum differs.")
+
+
+def verify_if_checked(directory: Path) -> None:
+    """Verify a directory that has checksums; others may have none."""
+    try:
+        checked = (directory / CHECKSUMS).is_file()
+    except (OSError, ValueError):             # a name that no file can have
+        checked = False
+    if checked:
+        verify(directory)
+
+
+def _checksum(file: Path) -> str:
+    digest = blake2b(digest_size=16)
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

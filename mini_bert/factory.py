@@ -1,4 +1,4 @@
-"""Models and tokenizers by name: a preset to start from, or a directory to load."""
+"""Create a model from a preset, or load one by name or from a directory."""
 
 from difflib import get_close_matches
 from os import PathLike
@@ -19,32 +19,34 @@ if TYPE_CHECKING:
 
 
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
-    """A shipped model by its name, or the model in a directory: one that `save` wrote, a run's checkpoint, or a
-    Hugging Face or sentence-transformers BERT."""
+    """Load a shipped model by name, or a model from a directory: one that `save` wrote, a run's checkpoint, or a
+    Hugging Face or sentence-transformers BERT. The model remembers the directory as `model.source`."""
     directory = located(name_or_directory)
-    _require_there(str(name_or_directory), directory)
-    verify_if_checked(directory)                      # of a run: refuse what has changed since it was written
-    return MiniBERT.load(directory, dtype=dtype)
+    _require_directory(str(name_or_directory), directory)
+    verify_if_checked(directory)                      # refuse a run's checkpoint that has changed since it was written
+    model = MiniBERT.load(directory, dtype=dtype)
+    model.source = directory
+    return model
 
 
-def _require_there(name: str, directory: Path) -> None:
-    """Refuse a name that is neither a directory nor a shipped model's, and say what it may have meant."""
+def _require_directory(name: str, directory: Path) -> None:
+    """Refuse a name that is neither a directory nor a shipped model, and suggest the nearest shipped name."""
     try:
-        there = directory.exists()
-    except (OSError, ValueError):             # a name that nothing can have
-        there = False
-    if not there:
+        exists = directory.exists()
+    except (OSError, ValueError):             # not a valid file name
+        exists = False
+    if not exists:
         near = get_close_matches(name[:100], shipped_names(), n=1, cutoff=0.6)
         meant = f"did you mean {near[0]}?" if near else f"the shipped names are {', '.join(shipped_names())}."
         raise CheckpointError(f"There is no directory {name[:200]}, and no model of that name: {meant}")
 
 
 class ModelFactory:
-    """One place that makes models, by the names of presets and checkpoints."""
+    """Models by preset or checkpoint, and tokenizers."""
 
     @staticmethod
     def create_model(config_name: str = "default", *, dtype: npt.DTypeLike = np.float32, seed: int = 0) -> MiniBERT:
-        """A new model with the shipped preset of this name; `default` is `mini`."""
+        """A new model from a shipped preset; `default`, `base` and `mini_bert_base` are `mini`, `large` is `larger`."""
         return MiniBERT(load_preset(config_name), dtype=dtype, seed=seed)
 
     @staticmethod
@@ -52,7 +54,7 @@ class ModelFactory:
                          lowercase: bool | None = None) -> "WordPieceTokenizer":
         """The tokenizer at `vocab_path`, or one learned from the documentation installed with Python.
 
-        `lowercase` is as for `WordPieceTokenizer.load`; what is learned is uncased unless it is False.
+        `lowercase` is passed to `WordPieceTokenizer.load`; a learned vocabulary is uncased unless it is False.
         """
         from .text.corpora.pydocs import pydocs
         from .text.wordpiece.learn import count_words, learn_vocabulary
@@ -65,5 +67,5 @@ class ModelFactory:
 
     @staticmethod
     def load_model(checkpoint_path: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
-        """A trained model from its checkpoint's directory."""
+        """A trained model from the directory of its checkpoint."""
         return load(checkpoint_path, dtype=dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.model import MiniBERT
 from ..errors import InputError
+from ..evaluation.probabilities import Floats
 from ..evaluation.representations.geometry import (
     RepresentationGeometry,
     compute_layer_similarity,
@@ -25,7 +26,6 @@ from .passes.forward_steps import ForwardPass, step_through_forward_pass
 from .passes.logit_lens import LogitLens, lens_of_text
 from .passes.saliency import Saliency, explain_prediction
 from .passes.sequences import read_sentence
-from .probabilities import Floats
 
 _FEWEST = 4                   # tokens that a similarity of layers needs
 

@@ -10,7 +10,9 @@ from ..errors import ConfigError
 
 _PRESETS = Path(__file__).parent / "model"
 _TRAINING = Path(__file__).parent / "training"
-_ALIASES = {"default": "mini"}
+_EVALUATION = Path(__file__).parent / "evaluation"
+_ALIASES = {"default": "mini", "base": "mini", "large": "larger", "mini_bert_base": "mini", "mini_bert_small": "small",
+            "mini_bert_large": "larger", "larger_bert": "larger"}
 
 
 def preset_names() -> list[str]:
@@ -19,7 +21,7 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str) -> ModelConfig:
-    """The shipped model config of this name; `default` is `mini`."""
+    """The shipped model config of this name, or of an alias such as `default` for `mini`."""
     name = _ALIASES.get(str(name), str(name))
     if name not in preset_names():
         near = get_close_matches(name[:100], preset_names(), n=1, cutoff=0.0)[0]
@@ -50,11 +52,7 @@ def load_sections(name_or_file: str | PathLike[str]) -> tuple[ModelConfig, dict[
     is_name = path.name == str(name_or_file) and path.suffix not in (".yaml", ".yml")
     if is_name and (str(path) in (*preset_names(), *_ALIASES) or not _is_file(path)):
         return load_preset(str(path)), _training_preset(_ALIASES.get(str(path), str(path)))
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    values = _read(text, str(path))
+    values = _read_file(path)
     if not isinstance(values, dict) or not {"model", "training"} & values.keys():
         return ModelConfig.from_dict(values, str(path)), {}
     for key in values:
@@ -68,6 +66,19 @@ def load_sections(name_or_file: str | PathLike[str]) -> tuple[ModelConfig, dict[
     return ModelConfig.from_dict(model, f"{path}, model"), training
 
 
+def load_options(name_or_file: str | PathLike[str]) -> dict[str, Any]:
+    """The options of a command: a shipped file by name, such as `intrinsic` or `finetuning`, or a YAML file by path."""
+    shipped = {file.stem: file for file in (*sorted(_EVALUATION.glob("*.yaml")), _TRAINING / "finetuning.yaml")}
+    path = shipped.get(str(name_or_file), Path(name_or_file))
+    if not _is_file(path):
+        raise ConfigError(f"There is no config file {str(name_or_file)[:200]}; name a YAML file, or one of "
+                          f"{', '.join(shipped)}.")
+    values = _read_file(path)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must map names of options to values.")
+    return values
+
+
 def _training_preset(name: str) -> dict[str, Any]:
     file = _TRAINING / f"{name}.yaml"
     return dict(_read(file.read_text("utf-8"), str(file))) if file.is_file() else {}
@@ -78,6 +89,14 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):             # a name that no file can have
         return False
+
+
+def _read_file(path: Path) -> Any:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return _read(text, str(path))
 
 
 def _read(text: str, source: str) -> Any:

@@ -39,6 +39,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
+        self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.modules = Modules(config)
         try:
             self.params = Parameters(self.modules.layout(), self.dtype)

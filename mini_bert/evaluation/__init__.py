@@ -1,1 +1,4 @@
-"""Everything that returns a number about a model."""
+"""Numbers about a model: predictions, representations, probes, fine-tuning, zero-shot tests, and all of them together.
+
+Arrays that explain a model are in `analysis`.
+"""

@@ -1,4 +1,4 @@
-"""What a result cost: the seconds that it took, and the memory of the process at its peak."""
+"""The cost of a result: seconds, and the peak memory of the process."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -8,7 +8,7 @@ from ..training.process_memory import peak_resident_bytes
 
 
 def with_cost(compute: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-    """`compute`, with what it cost in its result; a result that is remembered keeps the cost of its computation."""
+    """Wrap `compute` to add its cost to the result; a cached result keeps the cost of the original computation."""
     def measured() -> dict[str, Any]:
         start = perf_counter()
         found = compute()

@@ -1,7 +1,7 @@
 """How well a model predicts masked tokens, with baselines on the same positions.
 
-Each masked token counts the same. Beside the mean: loss by position in the sequence and by how frequent the
-token is; and what guessing evenly, by frequency, and by the token before would have lost.
+Every masked token has the same weight. The report gives the mean loss, the loss by position in the sequence and by
+frequency of the token, and the loss of three baselines: uniform, unigram, and bigram given the preceding token.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,30 @@ from ..text.corpora.corpus import Corpus
 from ..training.workers import Workers, workers
 from .ngrams import NgramCounts
 
-FREQUENCY_BANDS = (100, 1000, 10_000)         # the most frequent tokens up to these ranks, and the rest
+FREQUENCY_BANDS = (100, 1000, 10_000)         # upper ranks of the bands; the rest is the last band
+
+_BATCH, _MICRO_BATCH = 32, 8
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """At each masked position: its place in the sequence, the true token, the one before it, and the model's loss."""
+    """For each masked position: its index in the sequence, the true token, the preceding token, and the loss."""
 
     position: npt.NDArray[np.int64]
     token: npt.NDArray[np.int64]
     before: npt.NDArray[np.int64]
     loss: npt.NDArray[np.float64]
-    right: npt.NDArray[np.bool_]
+    right: npt.NDArray[np.bool_]          # the true token has the highest score
 
 
 @dataclass(frozen=True)
 class MaskedReport:
-    """The figures of an evaluation."""
+    """Masked loss and accuracy, in total and in detail, with the losses of the baselines."""
 
     loss: float
     accuracy: float
     masked: int
-    by_position: list[tuple[int, float, int]]     # first position of eight, mean loss, tokens
+    by_position: list[tuple[int, float, int]]     # first of eight positions, mean loss, number of tokens
     by_frequency: list[tuple[str, float, int]]
     baselines: dict[str, float]
 
@@ -70,42 +72,49 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> 
 
 
 class Frequencies(NgramCounts):
-    """The counts of a corpus' text for training, as guesses of masked tokens.
+    """Unigram and bigram counts of a corpus' training text, as predictors of masked tokens.
 
-    With `leave_out` the text to predict is the text that was counted: each token's own occurrence is taken off.
+    Set `leave_out` if the masked text is the counted text: each token's own occurrence is then not counted.
     """
 
     def __init__(self, corpus: Corpus, vocab_size: int, *, leave_out: bool = False):
         super().__init__(corpus.stretches("train"), vocab_size, leave_out=leave_out)
 
     def unigram_loss(self, p: Predictions) -> float:
-        return float(-np.log(self.single(p.token)).mean())
+        return float(-np.log(self.unigram(p.token)).mean())
 
     def bigram_loss(self, p: Predictions) -> float:
-        """From the true token before, mixed with single tokens; behind [CLS] and the like there is only frequency."""
-        return float(-np.log(self.after(p.before, p.token)).mean())
+        """Predict from the preceding true token, interpolated with the unigram; after [CLS] by the unigram alone."""
+        return float(-np.log(self.bigram(p.before, p.token)).mean())
 
 
 def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", length: int = 64, seed: int = 0,
                     threads: int = 0, frequencies: Frequencies | None = None,
                     max_sequences: int | None = None) -> MaskedReport:
-    """Mask 15 % of a split in sequences of `length` tokens, by the seed alone, and measure; all, or about so many.
+    """Mask 15 % of a split in sequences of `length` tokens, and measure the model there.
 
-    The baselines know `frequencies`, by default those of this corpus' text for training. If that is the text to
-    predict, each token's own occurrence is left out of its counts.
+    The masks depend on the seed only, so that they are the same for every model. `max_sequences` limits the number of
+    sequences (rounded to whole batches). The baselines use `frequencies`, by default the counts of the training text
+    of this corpus; if that is also the text to predict, each token's own occurrence is left out.
     """
-    size = 32 if max_sequences is None else min(32, max_sequences)
-    batches = Batches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
     if frequencies is None:
         frequencies = Frequencies(corpus, model.config.vocab_size, leave_out=split == "train")
-    steps = len(batches) if max_sequences is None else min(len(batches), max_sequences // size)
+    batches = masked_batches(corpus, split, length, seed, max_sequences)
     with workers(threads) as team:
-        found = predictions(model, [part for step in range(steps) for part in micro_batches(batches[step], 8)], team)
+        found = predictions(model, batches, team)
     return report(found, frequencies, len(corpus.tokenizer))
 
 
+def masked_batches(corpus: Corpus, split: str, length: int, seed: int, max_sequences: int | None) -> list[MLMBatch]:
+    """A split, or about `max_sequences` sequences of it, in micro-batches with 15 % of the tokens masked."""
+    size = _BATCH if max_sequences is None else min(_BATCH, max_sequences)
+    batches = Batches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
+    steps = len(batches) if max_sequences is None else min(len(batches), max_sequences // size)
+    return [part for step in range(steps) for part in micro_batches(batches[step], _MICRO_BATCH)]
+
+
 def report(p: Predictions, frequencies: Frequencies, vocab_size: int) -> MaskedReport:
-    """The figures that predictions and the counts of a corpus give."""
+    """The report on predictions, with baselines from the counts of a corpus."""
     positions = [(start, *_mean(p.loss[(p.position >= start) & (p.position < start + 8)]))
                  for start in range(0, int(p.position.max()) + 1, 8)]
     rank = np.empty(len(frequencies.counts), np.int64)

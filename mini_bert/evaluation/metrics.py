@@ -1,6 +1,6 @@
-"""Figures of predictions: masked accuracy, perplexity, calibration; and the norm of gradients.
+"""Metrics of predictions: masked accuracy, perplexity, calibration; and the norm of gradients.
 
-    accuracy@k = share of masked positions whose true token is among the k with the highest logits
+    accuracy@k = share of masked positions whose true token is among the k highest logits
     perplexity = exp(mean loss)
     ECE        = sum over bins of (n_bin / n) |accuracy(bin) - mean confidence(bin)|       (Guo et al. 2017)
 """
@@ -17,19 +17,21 @@ from ..core.arrays import Array, BoolArray, IntArray
 from ..core.inputs import as_array, check_mask
 from ..core.params import Parameters
 from ..errors import InputError
+from .probabilities import Floats, top_probability
 
-_AT_A_TIME = 1 << 16          # gradients that are copied to float64 together
-Floats = npt.NDArray[np.float64]
+_AT_A_TIME = 1 << 16          # gradients converted to float64 at a time
 
 
 def fields_of(result: Any) -> dict[str, Any]:
-    """A dataclass for JSON, with all that is inside of it: by its `to_dict` where there is one, tuples by name."""
+    """A dataclass as nested dictionaries and lists, for JSON; uses `to_dict` of the values that have it."""
     return {field.name: _plain(getattr(result, field.name)) for field in fields(result)}
 
 
 def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return value.to_dict() if hasattr(value, "to_dict") else fields_of(value)
+        return fields_of(value)
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, Mapping):
@@ -38,45 +40,45 @@ def _plain(value: Any) -> Any:
 
 
 class Ranks(NamedTuple):
-    """At each masked position: how many tokens are scored above the true one, and how many like it, itself included."""
+    """For each masked position: how many tokens score higher than the true one, and how many the same (with itself)."""
 
     above: npt.NDArray[np.int64]
     equal: npt.NDArray[np.int64]
 
     def found(self, top: int) -> Floats:
-        """Is the true token among the first `top`? Tokens with equal scores share the places that they cover."""
+        """Whether the true token is among the first `top`, from 0 to 1: tokens with equal scores share their ranks."""
         return np.clip((top - self.above) / self.equal, 0, 1)
 
 
 def target_ranks(logits: Array, targets: IntArray) -> Ranks:
-    """Where the true tokens (M,) come in the order of the logits (M, V)."""
+    """The ranks of the true tokens (M,) by the logits (M, V)."""
     true = logits[np.arange(len(targets)), targets][:, None]
     return Ranks(np.count_nonzero(logits > true, axis=1), np.count_nonzero(logits == true, axis=1))
 
 
 def masked_accuracy(logits: Array, targets: IntArray, mask: BoolArray | None = None, top: int = 1) -> float:
-    """The share of masked positions whose true token is among the `top` likeliest; usual are 1, 5 and 10.
+    """The share of masked positions whose true token is among the `top` most likely tokens.
 
-    logits (B, T, V) with targets and mask (B, T), mask nonzero where a token was masked; or the masked positions
-    alone, logits (M, V) and targets (M,). Ties count by their share: a model that scores all tokens alike gets
-    top / V, not everything.
+    logits (B, T, V) with targets and mask (B, T), the mask nonzero where a token was masked; or only the masked
+    positions, logits (M, V) and targets (M,). Ties count in part: a model that gives all tokens the same score gets
+    top / V, not 1.
     """
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise InputError(f"top must be a whole number of at least 1, not {top}.")
+        raise InputError(f"top must be an integer of at least 1, not {top}.")
     scores, true = masked_rows(logits, targets, mask)
     return float(target_ranks(scores, true).found(int(top)).mean())
 
 
 def masked_rows(logits: Array, targets: IntArray, mask: BoolArray | None = None) -> tuple[Array, IntArray]:
-    """The masked positions alone, logits (M, V) and targets (M,), checked against each other."""
+    """The masked positions only, logits (M, V) and targets (M,), after checking that they fit together."""
     scores, true = as_array(logits, "logits"), as_array(targets, "targets")
     if scores.ndim < 2 or scores.dtype.kind != "f":
-        raise InputError("logits must be floating-point numbers with the vocabulary as last axis, "
+        raise InputError("logits must be floating-point numbers with the vocabulary as the last axis, "
                          f"not {scores.dtype} {scores.shape}.")
     if true.shape != scores.shape[:-1]:
-        raise InputError(f"targets has the shape {true.shape}, but logits {scores.shape}.")
+        raise InputError(f"targets has the shape {true.shape}, which does not match logits {scores.shape}.")
     if true.dtype.kind not in "iu":
-        raise InputError(f"targets must be whole numbers, not {true.dtype}.")
+        raise InputError(f"targets must be integers, not {true.dtype}.")
     if mask is not None:
         selected = check_mask(mask, true.shape, "mask", "targets")
         scores, true = scores[selected], true[selected]
@@ -85,21 +87,21 @@ def masked_rows(logits: Array, targets: IntArray, mask: BoolArray | None = None)
     if not len(true):
         raise InputError("There is nothing to measure: no position is masked.")
     if np.isnan(scores.max()):
-        raise InputError("logits has NaN at a masked position, so there is no order of tokens.")
+        raise InputError("logits has NaN at a masked position, so its tokens cannot be ranked.")
     if true.min() < 0 or true.max() >= V:
-        raise InputError(f"targets has values from {true.min()} to {true.max()}; the vocabulary has 0 to {V - 1}.")
+        raise InputError(f"targets has ids from {true.min()} to {true.max()}; the vocabulary has 0 to {V - 1}.")
     return scores, true
 
 
 def compute_perplexity(loss: float) -> float:
-    """exp of the mean loss in nats: as if the model had so many words to choose from; infinite beyond float64."""
+    """exp of the mean loss in nats; infinite where float64 overflows."""
     if isnan(loss) or loss < 0:
         raise InputError(f"A mean cross-entropy is a number of at least 0, not {loss}.")
     return exp(loss) if loss < 709 else inf
 
 
 def compute_gradient_norm(gradients: Parameters | Mapping[str, Array]) -> float:
-    """The Euclidean norm of all gradients together, summed in float64; what is tied counts once."""
+    """The Euclidean norm of all gradients together, summed in float64; tied parameters count once."""
     if not isinstance(gradients, Mapping) or not len(gradients):
         raise InputError("Gradients are named arrays, such as MiniBERTGradients(model).gradients.")
     arrays = [gradients.flat] if isinstance(gradients, Parameters) else list(gradients.values())
@@ -107,7 +109,7 @@ def compute_gradient_norm(gradients: Parameters | Mapping[str, Array]) -> float:
 
 
 def _squares(values: Array) -> float:
-    """A float32 would overflow at 1e19 squared, and lose small terms; so a part at a time is made float64."""
+    """The sum of squares, in float64 piece by piece: float32 overflows at 1e19 squared, and loses small terms."""
     parts = (values[start : start + _AT_A_TIME].astype(np.float64) for start in range(0, len(values), _AT_A_TIME))
     return sum(float(part @ part) for part in parts)
 
@@ -116,7 +118,7 @@ def _squares(values: Array) -> float:
 
 
 class ReliabilityBin(NamedTuple):
-    """Predictions with a confidence above `low`, up to `high`; the means are 0 where there are none."""
+    """Predictions with a confidence above `low` and at most `high`; the means are 0 in an empty bin."""
 
     low: float
     high: float
@@ -127,16 +129,15 @@ class ReliabilityBin(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far confidence is from the truth.
+    """How far confidence is from accuracy.
 
-    `error` is the expected calibration error; `error_by_chance` what a model with the same confidences that are all
-    true would show, because bins have finitely many predictions. `overconfidence` has a sign: mean confidence less
-    accuracy.
+    `error` is the expected calibration error. `error_by_chance` is the error of a perfectly calibrated model with the
+    same confidences, which is above zero because bins are finite. `overconfidence` is mean confidence minus accuracy.
     """
 
     error: float
     error_by_chance: float
-    worst: float                  # the largest gap of a bin
+    worst: float                  # the largest gap in a bin
     confidence: float
     accuracy: float
     count: int
@@ -151,39 +152,31 @@ class Calibration:
 
 
 def compute_calibration(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> Calibration:
-    """Confidence (N,), the probability of the first guess, against whether it was right (N,); bins of equal width."""
-    sure, correct = (as_array(values, name).astype(np.float64)
-                     for values, name in ((confidence, "confidence"), (right, "right")))
-    if sure.ndim != 1 or sure.shape != correct.shape or not len(sure):
-        raise InputError(f"confidence and right must be as long as each other, not {sure.shape} and {correct.shape}.")
+    """Compare confidence (N,), the probability of the top prediction, with whether it was right (N,), in equal bins."""
+    p, correct = (as_array(values, name).astype(np.float64)
+                  for values, name in ((confidence, "confidence"), (right, "right")))
+    if p.ndim != 1 or p.shape != correct.shape or not len(p):
+        raise InputError(f"confidence and right must have the same length, not {p.shape} and {correct.shape}.")
     if bins < 1:
         raise InputError(f"bins must be at least 1, not {bins}.")
-    for values, name in ((sure, "confidence"), (correct, "right")):
+    for values, name in ((p, "confidence"), (correct, "right")):
         if not ((values >= 0) & (values <= 1)).all():
             raise InputError(f"{name} must lie between 0 and 1.")
-    number = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
+    number = np.clip(np.ceil(p * bins).astype(np.int64) - 1, 0, bins - 1)
     counts = np.bincount(number, minlength=bins)
     some = np.maximum(counts, 1)
     mean, accuracy, variance = (np.bincount(number, values, bins) / some
-                                for values in (sure, correct, sure * (1 - sure)))
-    gaps, weights = np.abs(mean - accuracy), counts / len(sure)
-    # the mean distance of a normal variable from its mean is sqrt(2/pi) of its deviation
+                                for values in (p, correct, p * (1 - p)))
+    gaps, weights = np.abs(mean - accuracy), counts / len(p)
+    # the mean absolute deviation of a normal variable is sqrt(2/pi) of its standard deviation
     chance = float((weights * np.sqrt(2 / pi * variance / some)).sum())
     table = [ReliabilityBin(i / bins, (i + 1) / bins, int(counts[i]), float(mean[i]), float(accuracy[i]))
              for i in range(bins)]
-    return Calibration(float((weights * gaps).sum()), chance, float(gaps.max()), float(sure.mean()),
-                       float(correct.mean()), len(sure), table)
+    return Calibration(float((weights * gaps).sum()), chance, float(gaps.max()), float(p.mean()),
+                       float(correct.mean()), len(p), table)
 
 
 def masked_calibration(logits: Array, targets: IntArray, mask: BoolArray | None = None, bins: int = 10) -> Calibration:
-    """The calibration of a model's first guesses; arguments as for `masked_accuracy`."""
+    """The calibration of a model's top predictions; arguments as for `masked_accuracy`."""
     scores, true = masked_rows(logits, targets, mask)
     return compute_calibration(top_probability(scores), target_ranks(scores, true).found(1), bins)
-
-
-def top_probability(logits: Array) -> Floats:
-    """The probability of the likeliest token at each row of logits (M, V)."""
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    np.exp(shifted, out=shifted)
-    probability: Floats = 1 / shifted.sum(axis=1, dtype=np.float64)
-    return probability

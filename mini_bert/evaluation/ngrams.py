@@ -1,9 +1,9 @@
-"""Counts of pieces and of pairs of neighbours in a text: the scorers that know no more than frequencies.
+"""Unigram and bigram counts of a text: baselines that know frequencies and nothing else.
 
     p(b)       = (n_b + 1) / (N + V)
-    p(b | a)   = 0.7 n_ab / n_a + 0.3 p(b)        p(b) alone where a was never seen
+    p(b | a)   = 0.7 n_ab / n_a + 0.3 p(b)        p(b) alone if a was never seen
 
-Of a text that was itself counted, each piece's own occurrence can be left out: it would have told its answer.
+When the text to predict is the counted text, each piece's own occurrence can be left out of the counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,19 +20,19 @@ from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
 FloatArray = npt.NDArray[np.float64]
-_SHARE_OF_BIGRAMS = 0.7       # near its best on the data it was made for
-_BLOCK, _MERGED = 1 << 20, 16             # characters tokenised at a time; blocks counted before they are joined
+_SHARE_OF_BIGRAMS = 0.7       # close to the best value on our held-out text
+_BLOCK, _MERGED = 1 << 20, 16             # characters tokenised at a time; blocks counted between merges
 
 
 class NgramCounts:
-    """Counts of pieces and of pairs of neighbours in a text, as probabilities that are never zero.
+    """Unigram and bigram counts of a text, as probabilities that are never zero.
 
-    With `leave_out` the text that is asked for is the text that was counted.
+    Set `leave_out` if the text to predict is the counted text.
     """
 
     def __init__(self, blocks: Iterable[IntArray], vocab_size: int, *, leave_out: bool = False):
         self.vocab_size, self.counts, self._own = vocab_size, np.zeros(vocab_size), int(leave_out)
-        self.invalid_bytes = 0            # of text files: replaced, as they were not UTF-8
+        self.invalid_bytes = 0            # bytes of text files that were not UTF-8 and were replaced
         self._codes, self._times = np.zeros(0, np.int64), np.zeros(0)
         waiting = []
         for ids in blocks:
@@ -44,7 +44,7 @@ class NgramCounts:
                 waiting = []
         self._merge(waiting)
         if not self.counts.any():
-            raise DataError("There is no text to count pieces in.")
+            raise DataError("There is no text to count.")
 
     def _merge(self, parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]) -> None:
         codes = np.concatenate([self._codes, *(codes for codes, _ in parts)])
@@ -54,7 +54,7 @@ class NgramCounts:
 
     @classmethod
     def of(cls, names: Sequence[str | PathLike[str]], tokenizer: WordPieceTokenizer) -> "NgramCounts":
-        """Of a prepared corpus' text for training, or of text files and folders."""
+        """Count the training text of a prepared corpus, or text files and folders."""
         if len(names) == 1 and (Path(names[0]) / MANIFEST).is_file():
             corpus = Corpus(names[0])
             corpus.require_vocabulary(tokenizer)
@@ -64,14 +64,14 @@ class NgramCounts:
         counted.invalid_bytes = report.invalid
         return counted
 
-    def single(self, ids: IntArray) -> FloatArray:
-        """The probability of each piece by frequency; one is added to every count."""
+    def unigram(self, ids: IntArray) -> FloatArray:
+        """p(b) of each piece."""
         found: FloatArray = (self._without_own(self.counts[ids]) + 1) \
             / (self.counts.sum() - self._own + self.vocab_size)
         return found
 
-    def after(self, before: IntArray, ids: IntArray) -> FloatArray:
-        """The probability of each piece behind another, mixed with that by frequency."""
+    def bigram(self, before: IntArray, ids: IntArray) -> FloatArray:
+        """p(b | a) of each piece after the piece `before` it."""
         codes = before.astype(np.int64) * self.vocab_size + ids
         places = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
         known = np.zeros(len(ids))
@@ -79,20 +79,20 @@ class NgramCounts:
             known = np.where(self._codes[places] == codes, self._times[places], 0)
         times, seen = self._without_own(known), self._without_own(self.counts[before])
         weight = np.where(seen > 0, _SHARE_OF_BIGRAMS, 0)
-        mixed: FloatArray = weight * times / np.maximum(seen, 1) + (1 - weight) * self.single(ids)
+        mixed: FloatArray = weight * times / np.maximum(seen, 1) + (1 - weight) * self.unigram(ids)
         return mixed
 
     def _without_own(self, counts: FloatArray) -> FloatArray:
         return np.maximum(counts - self._own, 0)
 
     def log_likelihoods(self, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> dict[str, FloatArray]:
-        """Of each text, by single pieces and by pairs; the first piece of a text is single in both."""
+        """The unigram and bigram log-likelihood of each text; both use the unigram for its first piece."""
         ids, lengths = tokenizer.ids_array(texts)
         text = np.repeat(np.arange(len(texts)), lengths)
-        unigram = np.log(self.single(ids))
+        unigram = np.log(self.unigram(ids))
         bigram = unigram.copy()
         inside = np.flatnonzero(text[1:] == text[:-1]) + 1
-        bigram[inside] = np.log(self.after(ids[inside - 1], ids[inside]))
+        bigram[inside] = np.log(self.bigram(ids[inside - 1], ids[inside]))
         return {name: np.bincount(text, logs, len(texts)).astype(np.float64)
                 for name, logs in (("unigram", unigram), ("bigram", bigram))}
 

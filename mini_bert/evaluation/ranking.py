@@ -1,4 +1,4 @@
-"""Ranks, and the correlation of ranks."""
+"""Ranks, and Spearman's correlation."""
 
 from math import atanh, sqrt, tanh
 
@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from ..core.arrays import Array
 from ..errors import InputError
-from .statistics import NORMAL, Interval
+from .statistics import Z_95, Interval
 
 
 def ranks(x: Array) -> Array:
-    """Ranks along the last axis, from 1; equal values share the mean of theirs."""
+    """Ranks along the last axis, from 1; equal values get the mean of their ranks."""
     n = x.shape[-1]
     order = np.argsort(x, axis=-1, kind="stable")
     ordered = np.take_along_axis(x, order, -1)
@@ -26,7 +26,7 @@ def ranks(x: Array) -> Array:
 
 
 def spearman(a: Array, b: Array) -> Array:
-    """The correlation of ranks along the last axis; 0 where one of the two is constant."""
+    """Spearman's correlation along the last axis; 0 where one of the two is constant."""
     ra, rb = ranks(a), ranks(b)
     ra -= ra.mean(axis=-1, keepdims=True)
     rb -= rb.mean(axis=-1, keepdims=True)
@@ -36,14 +36,14 @@ def spearman(a: Array, b: Array) -> Array:
 
 
 def spearman_interval(a: npt.ArrayLike, b: npt.ArrayLike) -> Interval | None:
-    """The same of two rows with its interval, after Bonett & Wright; None if all values of one side are equal."""
+    """Spearman's correlation with the interval of Bonett & Wright; None if one of the two is constant."""
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape:
         raise InputError(f"{len(x)} values cannot be correlated with {len(y)}.")
     if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
         return None
     r = float(np.clip(spearman(x, y), -1, 1))
-    if len(x) < 4 or abs(r) == 1:             # too few to tell, or no other value is possible by the formula
+    if len(x) < 4 or abs(r) == 1:             # too few values, or the formula gives a width of zero
         return Interval(r, None, None, len(x))
-    margin = NORMAL * sqrt((1 + r * r / 2) / (len(x) - 3))
+    margin = Z_95 * sqrt((1 + r * r / 2) / (len(x) - 3))
     return Interval(r, tanh(atanh(r) - margin), tanh(atanh(r) + margin), len(x))

@@ -1,4 +1,4 @@
-"""Samples of data, drawn by a seed: the same items for every model, in their order."""
+"""Samples of data that depend on the seed only, so that every model gets the same items."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 
 
 def sampled(items: Sequence[Item], most: int | None, seed: int, *purpose: str) -> list[Item]:
-    """At most so many of the items, in their order; all of them for None. `purpose` says what they are drawn for."""
+    """At most `most` of the items, in their order; all for None. Draws for different purposes are independent."""
     if most is not None and most < 1:
         raise InputError(f"max_samples must be at least 1, not {most}.")
     if most is None or most >= len(items):

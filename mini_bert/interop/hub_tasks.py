@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..evaluation.formats.conllu import Sentence
-from ..evaluation.formats.squad import Question, question_of
+from ..evaluation.formats.squad import Question, make_question
 from ..evaluation.formats.tables import LABELS, TEXTS, Labelled, require_classes
 from ..evaluation.tasks.bio import as_bio, is_bio
 from .hub import opened, sentence_of
@@ -65,8 +65,8 @@ class HubTasks:
                 raise _wrong(name, number, "its answers are not the lists text and answer_start")
             if not all(isinstance(text, str) for text in texts) or not all(type(start) is int for start in starts):
                 raise _wrong(name, number, "its answers' text is not text, or their answer_start is not a whole number")
-            found.append(question_of(str(example.get("id", number)), _text(example, "question", name, number),
-                                     _text(example, "context", name, number), list(zip(texts, starts, strict=True))))
+            found.append(make_question(str(example.get("id", number)), _text(example, "question", name, number),
+                                       _text(example, "context", name, number), list(zip(texts, starts, strict=True))))
         usable = [question for question in _some(found, name) if question.start >= 0]
         return _some(usable, name), len(found) - len(usable)
 

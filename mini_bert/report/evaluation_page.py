@@ -5,14 +5,14 @@ from html import escape
 from typing import Any
 
 from ..evaluation.suite.rows import shown
-from ..evaluation.suite.suite import LEVELS, Evaluation
+from ..evaluation.suite.suite import LEVELS, EvaluationReport
 from .evaluation_sections import SECTIONS
 from .page import facts, figure, notes, page, paragraph, rows, section
 
 _NUMBER = ' class="number"'
 
 
-def evaluation_page(title: str, about: Mapping[str, Any], found: Evaluation) -> str:
+def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationReport) -> str:
     """`about` says what was asked: the model, the text, the folder of tasks."""
     parts = [section("Summary", _summary(found), paragraph(
         "Scores are in percent unless they have three decimals; ± is half of a 95 % interval, which is written "
@@ -32,7 +32,7 @@ def _listed(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _summary(found: Evaluation) -> str:
+def _summary(found: EvaluationReport) -> str:
     """One table, with a line above the parts of each level."""
     head = "".join(f'<th{kind}>{name}</th>' for name, kind in (
         ("part", ""), ("figure", ""), ("score", _NUMBER), ("baselines", ""), ("random init", _NUMBER)))

@@ -18,7 +18,7 @@ from ..analysis.dynamics.weight_evolution import track_weight_changes, weight_sp
 from ..core.arrays import Array
 from ..core.model import MiniBERT
 from ..errors import DataError, InputError
-from ..evaluation.formats.lines import numbered_lines, wrong
+from ..evaluation.formats.lines import line_error, numbered_lines
 from ..evaluation.representations.geometry import compute_layer_similarity, layer_states
 from ..inference.embed import embed
 from ..inference.inputs import padded, require_vocabulary
@@ -175,7 +175,7 @@ def confusion(path: Path) -> Picture:
     for number, text in numbered_lines(path):
         parts = text.split("\t")
         if len(parts) != 2:
-            raise wrong(path, number, "a true and a predicted label are needed, separated by a tab")
+            raise line_error(path, number, "a true and a predicted label are needed, separated by a tab")
         counts[parts[0], parts[1]] += 1
     if not counts:
         raise DataError(f"{path} has no labels.")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hand_built_models import small
 
-from mini_bert import InputError, MathematicalAnalyzer
+from mini_bert import InputError, MathematicalAnalyzer, load
 
 
 def test_attention_step_by_step():
@@ -75,5 +75,9 @@ def test_bad_input_is_refused():
         analyzer.analyze_ffn_activation_patterns(x, 2)
     with pytest.raises(InputError, match="must be"):
         analyzer.analyze_ffn_activation_patterns(np.zeros((3, 5)), 0)
-    with pytest.raises(InputError, match="MathematicalAnalyzer\\(model\\)"):
-        MathematicalAnalyzer().analyze_ffn_activation_patterns(x, 0)
+
+
+def test_without_a_model_the_feed_forward_network_is_that_of_the_shipped_model():
+    x = np.random.default_rng(0).standard_normal((3, 192)).astype(np.float32)
+    assert MathematicalAnalyzer().analyze_ffn_activation_patterns(x, 0).to_dict() == \
+        MathematicalAnalyzer(load("mini")).analyze_ffn_activation_patterns(x, 0).to_dict()

@@ -122,7 +122,7 @@ def test_every_command_takes_the_common_options_and_shows_an_example():
         commands |= {name: command} if verbs is None else {f"{name} {verb}": inner for verb, inner in verbs.items()}
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
-        assert {"--json", "--seed", "--quiet"} <= options, name
+        assert {"--json", "--quiet"} <= options, name
         assert f"mini-bert {name}" in command.help, name
 
 

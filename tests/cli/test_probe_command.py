@@ -1,4 +1,4 @@
-"""mini-bert probe, from files to a table."""
+"""mini-bert probe."""
 
 import json
 
@@ -48,7 +48,7 @@ def run(folder, task, *more, suffix="conllu"):
                                     "--test", str(folder / f"test.{suffix}"), "--seeds", "2", "--threads", "1", *more])
 
 
-def test_a_table_with_the_baselines_and_a_verdict(folder):
+def test_the_table_has_baselines_and_a_verdict(folder):
     result = run(folder, "pos", "--layers", "embeddings, hidden_0")
     assert result.exit_code == 0, result.output
     for part in ("majority", "word-type memory", "linear, hidden_0", "learned mix", "random init", "selectivity",
@@ -56,7 +56,7 @@ def test_a_table_with_the_baselines_and_a_verdict(folder):
         assert part in result.output
 
 
-def test_json_holds_everything_and_a_second_run_is_remembered(folder):
+def test_json_has_all_results_and_a_second_run_uses_the_cache(folder):
     data = json.loads(run(folder, "pos", "--json").stdout)
     assert {"model", "train", "test", "seed", "task", "baselines", "rows", "verdict", "notes", "sets"} <= set(data)
     import mini_bert.cli.measure.probe as module
@@ -66,11 +66,11 @@ def test_json_holds_everything_and_a_second_run_is_remembered(folder):
     finally:
         module.probe = computed
     again = json.loads(run(folder, "pos", "--json", "--fresh").stdout)
-    assert again | {"cost": data["cost"]} == data             # all but the time that it took
+    assert again | {"cost": data["cost"]} == data             # except for the time
     assert json.loads(run(folder, "pos", "--json", "--max-samples", "10").stdout)["sets"]["test"]["sentences"] == 10
 
 
-def test_trees_have_a_curve_over_ranks(folder):
+def test_the_structural_probe_reports_a_curve_over_ranks(folder):
     result = run(folder, "dep", "--dev", str(folder / "test.conllu"), "--rank", "4")
     assert result.exit_code == 0, result.output
     for part in ("linear chain", "UUAS", "random init, embeddings", "by rank of the probe",
@@ -79,7 +79,7 @@ def test_trees_have_a_curve_over_ranks(folder):
     assert "set aside" not in result.output
 
 
-def test_named_entities_come_from_columns_too(folder):
+def test_named_entities_are_also_read_from_columns(folder):
     result = run(folder, "ner", suffix="txt")
     assert result.exit_code == 0, result.output
     assert "entity F1" in result.output
@@ -96,14 +96,14 @@ def test_bad_input_is_one_sentence(folder, tmp_path):
     assert "x.conllu, line 1: there are 2 columns" in str(broken)
 
 
-def test_names_that_serve_other_tasks_are_refused_by_what_they_serve(folder):
+def test_hub_names_are_refused_for_tasks_that_need_files(folder):
     error = run(folder, "pos", "--train", "hub:universal_dependencies").exception
     assert isinstance(error, InputError)
-    assert "hub: names serve texts with labels, named entities and questions" in str(error)
+    assert "hub: names give texts with labels, named entities or questions" in str(error)
     assert "pos is read from CoNLL-U; name a file" in str(error)
 
 
-def test_entities_of_a_treebank_are_mentions_and_need_their_header(folder, tmp_path):
+def test_treebank_entities_are_mentions_and_need_a_header(folder, tmp_path):
     text = (folder / "train.conllu").read_text().replace(
         "\tw3\t_\tB\t_\t_\t0\troot\t_\t_", "\tw3\t_\tB\t_\t_\t0\troot\t_\tEntity=(1-x)")
     (tmp_path / "x.conllu").write_text(text)
@@ -113,13 +113,13 @@ def test_entities_of_a_treebank_are_mentions_and_need_their_header(folder, tmp_p
     assert "x.conllu has Entity= but no line '# global.Entity" in str(error)
     (tmp_path / "x.conllu").write_text("# global.Entity = GRP-etype\n" + text)
     found = json.loads(run(folder, "ner", *asked, "--json").stdout)
-    assert any("every mention, named or not" in note for note in found["notes"])
+    assert any("every mention, including pronouns" in note for note in found["notes"])
 
 
-def test_a_note_is_shown_as_it_is(folder, tmp_path):
+def test_a_note_is_shown_without_markup(folder, tmp_path):
     text = (folder / "test.conllu").read_text().replace("\tw0\t", "\t\u200b\t")
     (tmp_path / "x.conllu").write_text(text, "utf-8")
-    assert "were taken for [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output
+    assert "were replaced by [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output
 
 
 def test_the_help_shows_an_example():

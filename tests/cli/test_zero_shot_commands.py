@@ -1,4 +1,4 @@
-"""The commands that ask a model what it knows, as a person or a script uses them."""
+"""mini-bert blimp, agreement, facts and similarity."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def test_similarity(folder):
 
 @pytest.mark.parametrize("arguments", [("blimp", "pairs"), ("agreement", "verbs.text"), ("facts", "P1.jsonl"),
                                        ("similarity", "words.txt")], ids=lambda arguments: arguments[0])
-def test_a_result_is_remembered_and_fresh_computes_it_again(folder, monkeypatch, arguments):
+def test_a_result_is_cached_and_fresh_recomputes_it(folder, monkeypatch, arguments):
     name, file = arguments
     first = run(folder, name, folder / file)
     calls = []
@@ -104,12 +104,12 @@ def test_a_result_is_remembered_and_fresh_computes_it_again(folder, monkeypatch,
     monkeypatch.setattr(module, "opened", lambda model: calls.append(model) or opened(model))
     assert run(folder, name, folder / file, "--threads", 1) == first
     assert calls == []
-    assert run(folder, name, folder / file, "--fresh") | {"cost": first["cost"]} == first         # all but its time
+    assert run(folder, name, folder / file, "--fresh") | {"cost": first["cost"]} == first         # except for the time
     run(folder, name, folder / file, "--max-samples", 1)
     assert len(calls) == 2
 
 
-def test_other_counts_are_another_result(folder, tmp_path):
+def test_different_counts_are_not_the_same_cached_result(folder, tmp_path):
     train = tmp_path / "train.txt"
     train.write_text("the cat sleep.")
     first = run(folder, "blimp", folder / "pairs", "--train", train)
@@ -143,12 +143,12 @@ def test_every_command_has_the_common_options_and_an_example():
         assert f"Example: mini-bert {name}" in command.help
 
 
-def test_what_could_be_copied_and_chosen_from_is_shown(folder):
+def test_copyable_answers_and_candidates_are_shown(folder):
     model = ["--model", str(folder / "model")]
     wide = {"COLUMNS": "200"}
     assert "in prompt" in runner.invoke(app, ["facts", str(folder / "P1.jsonl"), *model], env=wide).output
     shown = runner.invoke(app, ["similarity", str(folder / "questions.txt"), *model], env=wide).output
-    assert "words to choose from" in " ".join(shown.split())
+    assert "candidates" in " ".join(shown.split())
 
 
 def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
@@ -156,11 +156,11 @@ def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
     text = (folder / "pairs/verbs.jsonl").read_text() + json.dumps(pair) + "\n"
     (tmp_path / "pairs.jsonl").write_text(text)
     shown = runner.invoke(app, ["blimp", str(tmp_path / "pairs.jsonl"), "--model", str(folder / "model")]).output
-    assert "1 pairs were left out: a sentence has no pieces" in " ".join(shown.split())
+    assert "1 pairs were left out, because a sentence has no pieces" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("command", ["blimp", "agreement", "facts", "similarity"])
-def test_names_on_the_hub_are_refused_by_what_they_serve(folder, command):
+def test_hub_names_are_refused_with_what_they_are_for(folder, command):
     error = runner.invoke(app, [command, "hub:nyu-mll/blimp", "--model", str(folder / "model")]).exception
     assert isinstance(error, InputError)
-    assert "hub: names serve texts with labels, named entities and questions" in str(error)
+    assert "hub: names give texts with labels, named entities or questions" in str(error)

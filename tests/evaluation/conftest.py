@@ -1,4 +1,4 @@
-"""What the tests of evaluation share."""
+"""Fixtures for the tests of evaluation."""
 
 import pytest
 from suite_folder import make_model, make_tasks, make_text
@@ -16,7 +16,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    """Results are remembered for one module of tests alone, and not among the user's."""
+    """A cache of results for each module of tests, separate from the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -1,4 +1,4 @@
-"""A small model and a folder of hand-written tasks, for tests of the whole evaluation."""
+"""A small model and a folder of hand-written tasks, for tests of the comprehensive evaluation."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The probes' classifier: its gradients, and problems whose answer is known."""
+"""The classifier of probes: gradients, and problems with known answers."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mini_bert.evaluation.probes.classifier import Classifier, Recipe, Scaling, 
 
 
 @pytest.mark.parametrize("result", gradient_checks(0), ids=lambda r: f"{r.case}: {r.gradient}")
-def test_gradients_are_the_slopes(result: CheckResult):
+def test_gradients_match_numerical_derivatives(result: CheckResult):
     assert result.passed, result.error
 
 
@@ -29,12 +29,12 @@ def test_a_wrong_gradient_is_found(monkeypatch):
 
 
 def separable(rng, n=600):
-    """Three classes by the largest of three features, beside two of noise."""
+    """Three classes by the largest of three features, and two features of noise."""
     x = rng.standard_normal((n, 5)).astype(np.float32)
     return x, x[:, :3].argmax(axis=1)
 
 
-def test_linear_probe_learns_what_is_linear(rng):
+def test_a_linear_probe_learns_a_linear_problem(rng):
     (x, y), (dev, dev_y), (test, test_y) = separable(rng), separable(rng, 200), separable(rng, 500)
     found = train_classifier([x], y, [dev], dev_y, 3, recipe=Recipe(learning_rate=0.03, batch_size=64))
     assert (found.classifier.predict([test]) == test_y).mean() > 0.95
@@ -43,7 +43,7 @@ def test_linear_probe_learns_what_is_linear(rng):
     assert (again.classifier.params.flat == found.classifier.params.flat).all()
 
 
-def test_only_the_hidden_layer_learns_exclusive_or(rng):
+def test_only_a_hidden_layer_learns_exclusive_or(rng):
     x = rng.standard_normal((2000, 2)).astype(np.float32)
     y = ((x[:, 0] > 0) ^ (x[:, 1] > 0)).astype(np.int64)
     recipe = Recipe(learning_rate=0.02, batch_size=64, max_epochs=30)
@@ -53,7 +53,7 @@ def test_only_the_hidden_layer_learns_exclusive_or(rng):
     assert accuracy[1] > 0.95
 
 
-def test_the_mix_finds_the_layer_that_knows(rng):
+def test_the_mix_finds_the_informative_layer(rng):
     x, y = separable(rng, 1000)
     noise = [rng.standard_normal(x.shape).astype(np.float32) for _ in range(2)]
     layers = [noise[0], x, noise[1]]
@@ -65,7 +65,7 @@ def test_the_mix_finds_the_layer_that_knows(rng):
     assert found.dev_accuracy > 0.85
 
 
-def test_scaling_is_that_of_the_set_it_was_measured_on(rng):
+def test_scaling_standardises_the_set_it_was_computed_from(rng):
     x = (5 + 3 * rng.standard_normal((20000, 4))).astype(np.float32)
     x[:, 2] = 7
     other = x[:10] + 1
@@ -78,7 +78,7 @@ def test_scaling_is_that_of_the_set_it_was_measured_on(rng):
     np.testing.assert_allclose(other, x[:10] + 1 / scaling.deviation, rtol=1e-4, atol=1e-4)
 
 
-def test_what_cannot_be_trained_is_refused(rng):
+def test_invalid_training_data_is_refused(rng):
     x, y = separable(rng, 10)
     with pytest.raises(InputError, match="needs rows"):
         train_classifier([x[:0]], y[:0], [x], y, 3)
@@ -90,7 +90,7 @@ def test_what_cannot_be_trained_is_refused(rng):
         Classifier(0, 3)
 
 
-def test_a_development_label_that_training_has_not_counts_as_wrong(rng):
+def test_a_development_label_unseen_in_training_counts_as_wrong(rng):
     x, y = separable(rng, 300)
     found = train_classifier([x], y, [x], np.full(300, -1), 3, recipe=Recipe(max_epochs=1))
     assert found.dev_accuracy == 0

@@ -1,4 +1,4 @@
-"""Compositional tests, on predictors that are known to compose or not to."""
+"""Compositional tests on predictors with known behaviour."""
 
 import json
 
@@ -31,7 +31,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 
 class Rule(MiniBERT):
-    """Not a network: `answer(words)` says which words get a higher score at the mask."""
+    """Not a network: `answer(words)` returns the words with a high score at the mask."""
 
     answer = None
 
@@ -74,7 +74,7 @@ def copies_the_last_noun(words):
     return {words[end - 2] if "came" in words else words[end - 1]}
 
 
-def test_a_predictor_that_negates_gets_everything_and_its_control_moves_nothing(tokenizer):
+def test_a_predictor_that_negates_scores_one_and_its_control_one_half(tokenizer):
     found = scores(negates, tokenizer)["negation"]
     assert (found.score.mean, found.chance, found.control) == (1, 0.5, 0.5)
     assert found.change > 0.5
@@ -82,12 +82,12 @@ def test_a_predictor_that_negates_gets_everything_and_its_control_moves_nothing(
     assert found.cases == sum(case.category == "negation" for case in CASES)
 
 
-def test_a_predictor_that_any_inserted_word_turns_round_is_found_out(tokenizer):
+def test_a_predictor_that_any_adverb_negates_fails_the_control(tokenizer):
     found = scores(any_adverb_negates, tokenizer)["negation"]
     assert (found.score.mean, found.control) == (0.5, 1)
 
 
-def test_a_predictor_that_parses_gets_word_order_and_one_that_copies_gets_chance(tokenizer):
+def test_a_parser_solves_word_order_and_a_copier_gets_chance(tokenizer):
     found = scores(parses, tokenizer)["word order"]
     assert (found.score.mean, found.control) == (1, 0.5)
     assert found.change > found.control_change == pytest.approx(0, abs=1e-6)
@@ -105,7 +105,7 @@ def test_a_bag_of_words_gets_exactly_one_half_for_word_order(tokenizer, dtype):
     assert found.change == pytest.approx(0, abs=1e-5)
 
 
-def test_the_built_in_cases_are_fair():
+def test_the_built_in_cases_are_balanced():
     """Both texts of a word-order case have the same words, and each noun is the answer as often as the other."""
     for case in CONTRASTS:
         assert case.first != case.second
@@ -120,7 +120,7 @@ def test_the_built_in_cases_are_fair():
 
 
 def phrase_model(attends: bool) -> MiniBERT:
-    """Every token has a direction of its own; with attention, each also gets the mean of all."""
+    """Every token has its own direction; with attention, each also gets the mean of all tokens."""
     V = len(PIECES)
     model = MiniBERT(ModelConfig(**{**SIZES, "hidden_size": V, "position_embeddings": "none"}), dtype=np.float64)
     for name in model.params:
@@ -132,9 +132,9 @@ def phrase_model(attends: bool) -> MiniBERT:
     return model
 
 
-def test_a_noun_knows_its_adjective_only_by_attention(tokenizer):
+def test_a_noun_contains_its_adjective_only_through_attention(tokenizer):
     without = measure_compositional_understanding(phrase_model(False), tokenizer, PHRASES).categories
-    assert without["phrases"].score.mean == 1         # which is why this one by itself says little
+    assert without["phrases"].score.mean == 1         # which is why this score says little
     assert without["phrases, noun alone"].score.mean == 0.5
     attending = measure_compositional_understanding(phrase_model(True), tokenizer, PHRASES).categories
     found = attending["phrases, noun alone"]
@@ -142,13 +142,13 @@ def test_a_noun_knows_its_adjective_only_by_attention(tokenizer):
     assert found.cases == len(PHRASES)
 
 
-def test_a_phrase_is_no_control_for_one_with_the_same_word(tokenizer):
+def test_phrases_that_share_a_word_are_not_controls_of_each_other(tokenizer):
     shared = [Phrase("old", "house"), Phrase("old", "man"), Phrase("young", "house"), Phrase("red", "flower")]
     found = measure_compositional_understanding(phrase_model(True), tokenizer, shared).categories
     assert found["phrases"].score.mean == found["phrases, noun alone"].score.mean == 1
 
 
-def test_words_that_the_vocabulary_lacks_are_left_out_and_named(tokenizer):
+def test_words_missing_from_the_vocabulary_are_left_out_and_listed(tokenizer):
     fewer = WordPieceTokenizer([piece for piece in PIECES if piece not in ("closed", "widow")])
     model = MiniBERT(ModelConfig(**SIZES))
     found = measure_compositional_understanding(model, fewer)
@@ -160,7 +160,7 @@ def test_words_that_the_vocabulary_lacks_are_left_out_and_named(tokenizer):
         ["negation", "word order", "phrases", "phrases, noun alone"]
 
 
-def test_built_in_categories_that_cannot_be_asked_are_left_out_with_the_reason(tokenizer):
+def test_built_in_categories_that_cannot_be_tested_are_left_out_with_the_reason(tokenizer):
     headless = MiniBERT(ModelConfig(**SIZES, mlm_head="none"))
     found = measure_compositional_understanding(headless, tokenizer)
     assert list(found.categories) == ["phrases", "phrases, noun alone"]
@@ -168,7 +168,7 @@ def test_built_in_categories_that_cannot_be_asked_are_left_out_with_the_reason(t
     assert "no MLM head" in found.left_out["negation"]
     with pytest.raises(DataError, match="no MLM head"):
         measure_compositional_understanding(headless, tokenizer, CONTRASTS)
-    with pytest.raises(DataError, match="No built-in case can be asked"):
+    with pytest.raises(DataError, match="No built-in case can be tested"):
         measure_compositional_understanding(headless, WordPieceTokenizer([*SPECIAL_TOKENS, "unheard"]))
 
 

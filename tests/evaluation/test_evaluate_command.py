@@ -1,4 +1,4 @@
-"""mini-bert evaluate as a person uses it: the masked measurement alone, and everything with its page."""
+"""mini-bert evaluate: masked prediction, and the comprehensive evaluation with its report."""
 
 import json
 
@@ -26,31 +26,31 @@ def everything(place, *more):
     return "--quick", "--tasks", place / "tasks", "--data", place / "text.txt", "--max-samples", 20, *more
 
 
-def test_text_alone_is_the_masked_measurement_and_writes_nothing(place, run, tmp_path):
+def test_data_without_other_options_measures_masked_prediction_and_writes_nothing(place, run, tmp_path):
     found = json.loads(run("--data", place / "text.txt", "--json").stdout)
     assert {"model", "data", "seed", "length", "loss", "perplexity", "masked_accuracy", "masked", "baselines",
             "by_position", "by_frequency", "baselines_from", "max_samples"} == set(found)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_text_alone_is_sampled_and_fits_the_model(place, tmp_path):
+def test_masked_prediction_can_be_sampled_and_fits_the_length_of_the_model(place, tmp_path):
     asked = ["evaluate", "--model", str(place / "model"), "--data", str(place / "text.txt"), "--threads", "1"]
     whole, some = (json.loads(CliRunner().invoke(app, [*asked, "--json", *more]).stdout)
                    for more in ([], ["--max-samples", "4"]))
-    assert whole["length"] == 24                              # what the model takes; nobody asked for 64
+    assert whole["length"] == 24                              # the model's maximum
     assert 0 < some["masked"] < whole["masked"] / 3
-    assert (_loss(1.5, 3), _loss(0.0, 0)) == ("1.500", "–")   # of no tokens there is no loss
+    assert (_loss(1.5, 3), _loss(0.0, 0)) == ("1.500", "–")   # no tokens, no loss
     told = CliRunner().invoke(app, ["evaluate", "--help"]).output
-    assert "always computed" in " ".join(told.replace("│", "").split())
+    assert "nothing is cached" in " ".join(told.replace("│", "").split())
 
 
-def test_a_part_that_was_named_and_cannot_be_measured_is_a_failure(place, run, tmp_path):
+def test_a_requested_part_that_cannot_be_measured_is_a_failure(place, run, tmp_path):
     result = run("--quick", "--data", place / "text.txt", "--only", "pos")
     assert result.exit_code == 1
     assert "not measured: pos" in result.output
 
 
-def test_everything_is_a_table_and_a_page(place, run, tmp_path):
+def test_the_comprehensive_evaluation_prints_a_table_and_writes_a_report(place, run, tmp_path):
     result = run(*everything(place))
     assert result.exit_code == 0, result.output
     for words in ("Masked prediction", "Probes", "Fine-tuning", "Zero-shot", "word-type memory", "random init",
@@ -70,7 +70,7 @@ def test_everything_is_a_table_and_a_page(place, run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["evaluation.html"]
 
 
-def test_parts_can_be_chosen_and_the_page_named(place, run, tmp_path):
+def test_parts_can_be_selected_and_the_report_named(place, run, tmp_path):
     found = json.loads(run("--tasks", place / "tasks", "--data", place / "text.txt", "--only", "agreement, blimp",
                            "--report", "grammar.html", "--json").stdout)
     assert [part["name"] for part in found["parts"]] == ["blimp", "agreement"]
@@ -79,13 +79,13 @@ def test_parts_can_be_chosen_and_the_page_named(place, run, tmp_path):
     assert (tmp_path / "grammar.html").is_file()
 
 
-def test_without_tasks_the_rest_is_said_to_need_them(place, run):
+def test_without_tasks_the_parts_that_need_them_are_listed(place, run):
     result = run("--quick", "--data", place / "text.txt", "--max-samples", 20)
     assert result.exit_code == 0, result.output
-    assert "not measured: pos: it needs task data; name a folder of them by --tasks" in result.output
+    assert "not measured: pos: it needs task data; name a folder with --tasks" in result.output
 
 
-def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
+def test_without_data_the_text_is_pydocs(run, monkeypatch):
     import mini_bert.text.corpora.pydocs as pydocs
 
     lines = ["The dog runs in the king .", "", "A cat sees the queen ."] * 9
@@ -96,13 +96,13 @@ def test_without_data_the_text_is_the_one_on_every_machine(run, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "kind", "words"), [
-    (["--quick", "--tasks", "nowhere"], DataError, "no folder nowhere"),
+    (["--quick", "--tasks", "nowhere"], DataError, "no task folder nowhere"),
     (["--only", "pos,blump"], InputError, "no part 'blump'"),
-    (["--only", ","], InputError, "names no part"),
+    (["--only", ","], InputError, "--only is empty"),
     (["--quick", "--report", "no/where.html"], InputError, "no/where.html"),
     (["--quick", "--data", "-"], InputError, "standard input"),
 ])
-def test_bad_input_is_told_before_anything_is_computed(place, run, tmp_path, arguments, kind, words):
+def test_bad_input_is_refused_before_anything_is_computed(place, run, tmp_path, arguments, kind, words):
     if "--data" not in arguments:
         arguments = [*arguments, "--data", str(place / "text.txt")]
     error = run(*arguments).exception
@@ -118,7 +118,7 @@ def test_a_malformed_file_is_named_with_its_line(place, run, tmp_path):
     (broken / "dev.tsv").write_text("sentence\tlabel\na\t1\n")
     error = run("--quick", "--data", place / "text.txt", "--tasks", tmp_path / "tasks").exception
     assert isinstance(error, DataError)
-    assert "train.tsv, line 3: it has 1 columns, the first line 2" in str(error)
+    assert "train.tsv, line 3: it has 1 columns, but the first line has 2" in str(error)
 
 
 def test_the_help_has_examples(run):

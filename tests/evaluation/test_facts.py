@@ -1,4 +1,4 @@
-"""Facts asked of a model whose ranking of words is known."""
+"""Facts with a model whose ranking of words is known."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError
 from mini_bert.evaluation.formats.lama import Fact, read_facts
-from mini_bert.evaluation.statistics import share
+from mini_bert.evaluation.statistics import wilson_interval
 from mini_bert.evaluation.zero_shot.facts import probe_factual_knowledge
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -25,7 +25,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 @pytest.fixture
 def model() -> MiniBERT:
-    """Ranks the places in their order, above all other words but below [MASK], whatever the prompt."""
+    """For every prompt, ranks the places in their order, above all other words but below [MASK]."""
     made = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=24,
                                 max_seq_length=16), seed=None)
     made.params["mlm_head_b"][5 : 5 + len(PLACES)] = np.arange(len(PLACES), 0, -1)
@@ -50,12 +50,12 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     found = probe_factual_knowledge(model, tokenizer, [tmp_path])
     first, second = found.relations
     assert (first.relation, first.facts, first.left_out, first.in_prompt) == ("P1", 4, 1, 0)
-    assert first.prompts.first == first.among_objects == share(1, 4)
-    assert first.prompts.first_ten == share(3, 4)                             # Seoul is the twelfth
+    assert first.prompts.first == first.among_objects == wilson_interval(1, 4)
+    assert first.prompts.first_ten == wilson_interval(3, 4)                             # Seoul is the twelfth
     assert first.prompts.reciprocal == pytest.approx((1 / 3 + 1 + 1 / 3 + 1 / 12) / 4)
     assert first.negations == first.prompts
-    assert first.same_answer == share(4, 4)
-    assert first.frequent.first == share(2, 4)                                # Oslo
+    assert first.same_answer == wilson_interval(4, 4)
+    assert first.frequent.first == wilson_interval(2, 4)                                # Oslo
     assert first.frequent.reciprocal == pytest.approx((1 + 1 / 2 + 1 + 1 / 3) / 4)
     assert (second.in_prompt, second.prompts.first.mean, second.among_objects.mean) == (1, 0, 1)
     assert (found.facts, found.left_out, found.left_out_relations, found.windowed) == (5, 2, ["P3"], 0)
@@ -64,18 +64,18 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     assert json.loads(json.dumps(found.to_dict()))["relations"][0]["prompts"]["p_at_1"]["mean"] == 0.25
 
 
-def test_a_model_that_scores_all_words_alike_knows_nothing(tokenizer, tmp_path):
+def test_equal_scores_for_all_words_give_chance_precision(tokenizer, tmp_path):
     model = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=24,
                                  max_seq_length=16), seed=None)
     write(tmp_path / "P1.jsonl", record("Oslo"), record("Paris"))
     found = probe_factual_knowledge(model, tokenizer, [tmp_path]).relations[0]
-    assert found.prompts.first.mean == pytest.approx(1 / 19)              # by chance, of nineteen words
+    assert found.prompts.first.mean == pytest.approx(1 / 19)              # chance among nineteen words
     assert found.prompts.first_ten.mean == pytest.approx(10 / 19)
-    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of places 1 to 19
+    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of ranks 1 to 19
     assert found.among_objects.mean == pytest.approx(1 / 2)
 
 
-def test_a_model_that_reads_the_negation_answers_otherwise(tokenizer, tmp_path):
+def test_a_model_that_reads_the_negation_answers_differently(tokenizer, tmp_path):
     model = MiniBERT(ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=24,
                                  max_seq_length=16))
     model.params.flat += 0.5 * np.random.default_rng(0).standard_normal(model.params.flat.size).astype(np.float32)
@@ -90,7 +90,7 @@ def test_a_model_that_reads_the_negation_answers_otherwise(tokenizer, tmp_path):
             tops.append(int(logits.argmax()))
             ranks.append(1 + int((logits > logits[PLACES.index(place)]).sum()))
         same += tops[0] == tops[1]
-    assert found.relations[0].same_answer == share(same, len(PLACES))
+    assert found.relations[0].same_answer == wilson_interval(same, len(PLACES))
     assert found.relations[0].prompts.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[::2])))
     assert found.relations[0].negations.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[1::2])))
 
@@ -114,25 +114,25 @@ def test_several_prompts_are_several_facts(tmp_path):
 @pytest.mark.parametrize(("bad", "words"), [
     (record("Rome", masked_sentences="a [MASK]"), "'masked_sentences' is missing or is not a list"),
     (record("Rome", masked_sentences=[]), "'masked_sentences' is missing"),
-    (record("Rome", masked_sentences=["nothing"]), "has 0 times"),
-    (record("Rome", masked_negations=["[MASK] [MASK]"]), "'masked_negations' has 2 times"),
-    (record("Rome", masked_sentences=["[MASK]", "[MASK]"]), "2 prompts and 1 negations"),
+    (record("Rome", masked_sentences=["nothing"]), "MASK. 0 times"),
+    (record("Rome", masked_negations=["[MASK] [MASK]"]), "'masked_negations' contains .MASK. 2 times"),
+    (record("Rome", masked_sentences=["[MASK]", "[MASK]"]), "2 prompts but 1 negations"),
     (record(" "), "'obj_label' is empty"),
     ({"sub_label": "x"}, "'obj_label' is missing"),
 ])
-def test_a_bad_line_is_named(tmp_path, bad, words):
+def test_a_malformed_line_is_refused_with_its_number(tmp_path, bad, words):
     with pytest.raises(DataError, match=f"P1.jsonl, line 2: .*{words}"):
         read_facts(write(tmp_path / "P1.jsonl", record("Rome"), bad))
 
 
-def test_nothing_to_ask_is_refused(model, tokenizer, tmp_path):
+def test_facts_without_a_single_piece_object_are_refused(model, tokenizer, tmp_path):
     with pytest.raises(DataError, match="has no facts"):
         read_facts(write(tmp_path / "P1.jsonl"))
     with pytest.raises(DataError, match="No object of these facts"):
         probe_factual_knowledge(model, tokenizer, [write(tmp_path / "P1.jsonl", record("Atlantis"))])
 
 
-def test_samples_are_of_each_relation(model, tokenizer, tmp_path):
+def test_samples_are_drawn_from_each_relation(model, tokenizer, tmp_path):
     for name in ("P1", "P2"):
         write(tmp_path / f"{name}.jsonl", *(record(place) for place in PLACES))
     found = probe_factual_knowledge(model, tokenizer, [tmp_path], max_samples=5, seed=1)
@@ -141,6 +141,6 @@ def test_samples_are_of_each_relation(model, tokenizer, tmp_path):
 
 
 @pytest.mark.skipif(not LAMA.is_dir(), reason=f"there is no {LAMA}")
-def test_lamas_facts_are_read():
+def test_the_published_lama_files_are_read():
     facts = read_facts(sorted(LAMA.glob("*.jsonl"))[0])
     assert all(fact.negation is not None for fact in facts)

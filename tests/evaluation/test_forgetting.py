@@ -1,4 +1,4 @@
-"""What was forgotten: figures before and after."""
+"""Catastrophic forgetting: scores before and after."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_each_old_task_is_measured_before_and_after_the_new_ones():
         measure_catastrophic_forgetting(model, {}, [damage])
 
 
-def test_masked_figures_of_the_untouched_encoder_are_the_same(tmp_path):
+def test_masked_scores_of_an_unchanged_encoder_are_the_same(tmp_path):
     (tmp_path / "text.txt").write_text("a b c d " * 40)
     prepare([str(tmp_path / "text.txt")], WordPieceTokenizer([*SPECIAL_TOKENS, "a", "b", "c", "d"]), tmp_path / "made",
             heldout=0, workers=1)

@@ -1,4 +1,4 @@
-"""The shape of representations, on data whose shape is known."""
+"""The geometry of representations on data of known geometry."""
 
 import json
 from math import log
@@ -26,22 +26,22 @@ def rotation(n: int, rng: np.random.Generator) -> np.ndarray:
 
 # -------------------------------------------------------------------- diversity
 
-def test_diversity_of_copies_is_zero_and_of_right_angles_one():
+def test_diversity_is_zero_for_copies_and_one_for_orthogonal_vectors():
     assert compute_token_diversity(np.tile([1.0, 2.0], (5, 1))) == pytest.approx(0)
     assert compute_token_diversity(np.eye(4)) == pytest.approx(1)
     assert compute_token_diversity(np.array([[1.0, 0], [-3, 0]])) == pytest.approx(2)
 
 
-def test_diversity_is_within_sequences_and_leaves_out_padding(rng):
+def test_diversity_is_within_sequences_without_padding(rng):
     states = rng.standard_normal((3, 5, 4))
     states[0] = states[0, 0]                          # copies
-    states[1, :2] = np.eye(4)[:2]                     # at right angles, then padding
+    states[1, :2] = np.eye(4)[:2]                     # orthogonal, then padding
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 0, 0, 0, 0]])
     states[1, 2:] = 1e6
-    assert compute_token_diversity(states, mask) == pytest.approx((0 + 1) / 2)     # the third has no pair
+    assert compute_token_diversity(states, mask) == pytest.approx((0 + 1) / 2)     # the third sequence has no pair
     pairs = [x @ y / np.linalg.norm(x) / np.linalg.norm(y) for i, x in enumerate(states[2]) for y in states[2][:i]]
     assert compute_token_diversity(states[2]) == pytest.approx(1 - np.mean(pairs))
-    with pytest.raises(InputError, match="no sequence has two"):
+    with pytest.raises(InputError, match="a sequence with at least two"):
         compute_token_diversity(states[2:], mask[2:])
 
 
@@ -62,7 +62,7 @@ def test_unrelated_layers_get_zero_unless_the_bias_is_left_in(rng):
     assert plain == pytest.approx(H / N / (1 + H / N), abs=0.03)
 
 
-def test_the_debiased_estimate_is_that_of_the_kernel_formula(rng):
+def test_the_debiased_estimate_equals_the_kernel_formula(rng):
     """Song et al. 2012, equation 5, on matrices of tokens by tokens."""
     X, Y = rng.standard_normal((12, 5)), rng.standard_normal((12, 3))
     Y[:, 0] += X[:, 0]
@@ -83,12 +83,12 @@ def test_the_debiased_estimate_is_that_of_the_kernel_formula(rng):
     assert plain == pytest.approx(np.vdot(Kc, Lc) / np.linalg.norm(Kc) / np.linalg.norm(Lc))
 
 
-def test_a_layer_that_does_not_vary_shares_nothing(rng):
+def test_a_constant_layer_has_similarity_zero(rng):
     found = compute_layer_similarity([np.full((30, 4), 0.1), rng.standard_normal((30, 6))])
     np.testing.assert_array_equal(found, np.eye(2))
 
 
-def test_layers_that_do_not_belong_together_are_refused(rng):
+def test_layers_of_different_lengths_are_refused(rng):
     for layers, words in (([], "at least one"), ([np.ones((5, 2)), np.ones((6, 2))], "same number"),
                           ([np.ones((3, 2))], "at least 4"), ([np.ones(5)], "floating-point numbers of shape")):
         with pytest.raises(InputError, match=words):
@@ -97,7 +97,7 @@ def test_layers_that_do_not_belong_together_are_refused(rng):
 
 # -------------------------------------------------------------------- attention
 
-def test_even_attention_has_the_entropy_ln_n_and_one_key_none():
+def test_uniform_attention_has_entropy_ln_n_and_a_single_key_zero():
     weights = np.zeros((1, 2, 5, 5))
     weights[0, 0] = 1 / 5
     weights[0, 1] = np.eye(5)
@@ -108,7 +108,7 @@ def test_even_attention_has_the_entropy_ln_n_and_one_key_none():
 def test_padding_is_neither_query_nor_key():
     mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]])
     weights = np.tile((mask / mask.sum(axis=1, keepdims=True))[:, None, None, :], (1, 1, 4, 1)).astype(np.float32)
-    weights[:, :, 3] = [1, 0, 0, 0]                   # what queries at padding do is of no account
+    weights[:, :, 3] = [1, 0, 0, 0]                   # queries at padding are ignored
     assert compute_attention_entropy(weights, mask)[0] == pytest.approx((3 * log(3) + 2 * log(2) + 0) / 6)
     assert compute_attention_entropy(weights, mask, normalised=True)[0] == pytest.approx(1)
     first = np.zeros((3, 4))
@@ -116,11 +116,11 @@ def test_padding_is_neither_query_nor_key():
     assert compute_attention_entropy(weights, mask, queries=first)[0] == pytest.approx((log(3) + log(2)) / 2)
 
 
-def test_what_is_no_attention_is_refused():
+def test_invalid_attention_weights_are_refused():
     for weights, mask, words in ((np.ones((1, 1, 3, 3)), None, "do not sum to 1"),
                                  (np.full((1, 1, 2, 2), 0.5), [[1, 0]], "do not sum to 1"),
                                  (np.ones((3, 3)), None, "shape"), (np.ones((1, 1, 2, 3)), None, "shape"),
-                                 (np.full((1, 1, 2, 2), 0.5), [[0, 0]], "no query"),
+                                 (np.full((1, 1, 2, 2), 0.5), [[0, 0]], "no queries"),
                                  (np.full((1, 1, 2, 2), 0.5), [[1, 1, 1]], "attention_mask has the shape")):
         with pytest.raises(InputError, match=words):
             compute_attention_entropy(weights, mask)
@@ -130,7 +130,7 @@ def test_what_is_no_attention_is_refused():
 
 def test_the_participation_ratio_counts_directions(rng):
     d = 6
-    data = np.zeros((2 * d, 10))                      # along six axes alike, both ways
+    data = np.zeros((2 * d, 10))                      # six axes, both directions
     data[:d, :d], data[d:, :d] = np.eye(d), -np.eye(d)
     assert compute_effective_dimensionality(data @ rotation(10, rng) + 7) == pytest.approx(d)
     assert compute_effective_dimensionality(np.outer(rng.standard_normal(50), rng.standard_normal(10))) \
@@ -157,16 +157,16 @@ def test_anisotropy_of_a_cone_and_of_all_directions(rng):
     assert everywhere.mean_cosine == pytest.approx(0, abs=0.01)
     assert everywhere.top_component == pytest.approx(0.1, abs=0.02)
     both_ways = np.array([[1.0, 0], [-1, 0]]).repeat(3, axis=0)
-    assert compute_anisotropy(both_ways).mean_cosine == pytest.approx(-1 / 5)      # 6 of 15 pairs alike, 9 opposite
+    assert compute_anisotropy(both_ways).mean_cosine == pytest.approx(-1 / 5)      # 6 of 15 pairs equal, 9 opposite
     assert compute_anisotropy(both_ways).top_component == pytest.approx(1)
     cone = compute_anisotropy(rng.standard_normal((500, 10)) + 100)
     assert cone.mean_cosine > 0.99
-    assert cone.top_component < 0.2                   # the cone's axis is not variance
+    assert cone.top_component < 0.2                   # the axis of the cone is the mean, not variance
 
 
 # -------------------------------------------------------------------- all together
 
-def test_the_geometry_gathers_the_figures_of_the_chosen_tokens(rng):
+def test_the_geometry_collects_the_measures_of_the_selected_tokens(rng):
     states = rng.standard_normal((4, 6, 5)).astype(np.float32)
     mask = rng.random((4, 6)) < 0.7
     states[~mask] = 1e6
@@ -187,12 +187,12 @@ def test_the_geometry_gathers_the_figures_of_the_chosen_tokens(rng):
 @pytest.mark.parametrize(("states", "mask", "words"), [
     (np.ones((3, 4)), np.zeros(3), "at least two tokens, not 0"), (np.ones((1, 4)), None, "not 1"),
     (np.ones((2, 3, 4)), np.ones((2, 4)), "mask has the shape"), (np.ones((3, 4), int), None, "floating-point")])
-def test_representations_that_have_no_shape_are_refused(states, mask, words):
+def test_representations_of_the_wrong_shape_are_refused(states, mask, words):
     with pytest.raises(InputError, match=words):
         compute_representation_geometry(states, mask)
 
 
-def test_the_states_of_all_layers_are_those_of_the_pass(debug, rng):
+def test_layer_states_are_the_hidden_states_of_the_pass(debug, rng):
     model = MiniBERT(debug)
     hidden, cache = model.encode(rng.integers(5, 20, (2, 6)))
     found = layer_states(cache)

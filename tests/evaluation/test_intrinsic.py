@@ -1,4 +1,4 @@
-"""The intrinsic report: exact figures on models that are known."""
+"""The intrinsic evaluation: exact values on models with known behaviour."""
 
 import json
 from math import log
@@ -48,7 +48,7 @@ def corpus(tokenizer, texts, tmp_path_factory) -> Corpus:
     return Corpus(folder / "corpus")
 
 
-def test_the_figures_are_those_of_the_sample(model, tokenizer, corpus):
+def test_the_metrics_match_the_sample(model, tokenizer, corpus):
     report = intrinsic(model, tokenizer, corpus, split="train", max_sequences=1000, threads=1)
     batches = Batches(corpus, "train", max_seq_length=16, batch_size=8, seed=0)
     gradients, loss, count = MiniBERTGradients(model), 0.0, 0
@@ -70,7 +70,7 @@ def test_the_figures_are_those_of_the_sample(model, tokenizer, corpus):
     assert report.tokens == report.tokens_compared == report.model.geometry["hidden_0"].tokens
 
 
-def test_a_model_that_always_says_the_same_gets_the_share_of_that_word(tokenizer, texts):
+def test_a_constant_prediction_gets_the_frequency_of_its_word(tokenizer, texts):
     model = MiniBERT(ModelConfig(**SIZES))
     model.params["mlm_head_W"][...] = 0
     model.params["mlm_head_b"][...] = np.log([1e-9] * 5 + [0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
@@ -78,18 +78,18 @@ def test_a_model_that_always_says_the_same_gets_the_share_of_that_word(tokenizer
     share = report.model.masked.accuracy[1].mean
     assert report.model.masked.calibration.error == pytest.approx(abs(0.5 - share), abs=1e-6)
     assert report.model.masked.loss == pytest.approx(-share * log(0.5) - (1 - share) * log(0.1), abs=1e-5)
-    assert report.model.masked.accuracy[10].mean == pytest.approx(1)          # six words, and nothing else is above
+    assert report.model.masked.accuracy[10].mean == pytest.approx(1)          # only the six words have high scores
     assert share <= report.most_frequent[1] <= report.most_frequent[5] <= report.most_frequent[10] == 1
 
 
-def test_a_random_model_is_no_better_than_itself(tokenizer, texts):
+def test_a_random_model_equals_its_own_baseline(tokenizer, texts):
     report = intrinsic(MiniBERT(ModelConfig(**SIZES), seed=3), tokenizer, texts, seed=3, threads=1)
     assert report.model == report.random_init
     assert intrinsic(MiniBERT(ModelConfig(**SIZES), seed=4), tokenizer, texts, seed=3, threads=1).model \
         != report.random_init
 
 
-def test_threads_change_nothing_and_the_model_stays_as_it_was(model, tokenizer, texts):
+def test_threads_change_nothing_and_training_mode_is_restored(model, tokenizer, texts):
     before = model.params.flat.copy()
     one, two = (intrinsic(model, tokenizer, texts, threads=threads).to_dict() for threads in (1, 2))
     assert json.dumps(one) == json.dumps(two)
@@ -97,7 +97,7 @@ def test_threads_change_nothing_and_the_model_stays_as_it_was(model, tokenizer, 
     assert one["model"]["masked"]["accuracy"]["5"]["values"] == one["masked"]
 
 
-def test_the_geometry_of_every_layer_is_there(model, tokenizer, texts):
+def test_every_layer_has_geometry(model, tokenizer, texts):
     report = intrinsic(model, tokenizer, texts, threads=1)
     for figures in (report.model, report.random_init):
         assert list(figures.geometry) == LAYERS
@@ -111,11 +111,11 @@ def test_the_geometry_of_every_layer_is_there(model, tokenizer, texts):
         assert set(figures.effective_rank) == {f"{name}_{i}" for name in ("W_Q", "W_K", "W_V", "W_O", "W1", "W2")
                                                for i in (0, 1)}
         assert all(0 < rank <= 8 for rank in figures.effective_rank.values())
-    # attention of a new model is nearly even
+    # attention of a new model is nearly uniform
     np.testing.assert_allclose(report.random_init.attention_entropy_normalised, 1, atol=0.01)
 
 
-def test_the_geometry_is_of_the_text_as_it_stands_without_special_tokens(model, tokenizer, texts):
+def test_the_geometry_uses_the_unmasked_text_without_special_tokens(model, tokenizer, texts):
     found = intrinsic(model, tokenizer, texts, threads=1).model
     rows, diversity, entropies = [], [], []
     for text in texts:
@@ -132,7 +132,7 @@ def test_the_geometry_is_of_the_text_as_it_stands_without_special_tokens(model, 
     np.testing.assert_allclose(found.attention_entropy[1], np.concatenate(entropies, axis=1).mean(axis=1))
 
 
-def test_no_more_is_kept_than_allowed_and_the_rest_is_counted(model, tokenizer, texts, monkeypatch):
+def test_kept_vectors_are_limited_and_left_out_sequences_counted(model, tokenizer, texts, monkeypatch):
     everything = intrinsic(model, tokenizer, [*texts, ""], threads=1)
     assert (everything.sequences, everything.left_out, everything.empty) == (40, 0, 1)
     assert everything.cut == sum(len(text.split()) > 14 for text in texts)
@@ -147,13 +147,13 @@ def test_no_more_is_kept_than_allowed_and_the_rest_is_counted(model, tokenizer, 
     assert short.cut == sum(len(text.split()) > 6 for text in texts)
 
 
-def test_a_part_of_a_corpus_is_as_large_as_asked_for(model, tokenizer, corpus):
+def test_a_sample_of_a_corpus_has_the_requested_size(model, tokenizer, corpus):
     report = intrinsic(model, tokenizer, corpus, split="train", max_sequences=11, threads=1)
     assert report.sequences == 11
     assert report.left_out > 0
 
 
-def test_a_model_without_a_head_has_geometry_alone(tokenizer, texts):
+def test_a_model_without_a_head_has_only_geometry(tokenizer, texts):
     report = intrinsic(MiniBERT(ModelConfig(**SIZES, mlm_head="none")), tokenizer, texts, threads=1)
     assert report.model.masked is None
     assert report.to_dict()["model"]["masked"] is None
@@ -164,7 +164,7 @@ def test_a_model_without_a_head_has_geometry_alone(tokenizer, texts):
     ("a text", {}, "put a single text"), ([], {}, "no text"), (["", " "], {}, "no text"), (["a b"], {}, "too few"),
     (["a b c d"], {"length": 17}, "between 3 and the model's 16"), (["a b c d"], {"length": 2}, "between 3"),
     (["a b c d"], {"max_sequences": 0}, "max_sequences")])
-def test_what_cannot_be_measured_is_refused(model, tokenizer, data, options, words):
+def test_invalid_input_is_refused(model, tokenizer, data, options, words):
     with pytest.raises(InputError, match=words):
         intrinsic(model, tokenizer, data, **options)
 

@@ -1,4 +1,4 @@
-"""The evaluation of masked tokens: exact figures on a model that is known."""
+"""Masked prediction: exact values on a model with known behaviour."""
 
 import json
 from itertools import pairwise
@@ -34,7 +34,7 @@ def made(tmp_path_factory):
     return folder, model
 
 
-def test_each_masked_token_counts_the_same(made):
+def test_every_masked_token_has_the_same_weight(made):
     folder, model = made
     batches = Batches(Corpus(folder / "corpus"), max_seq_length=16, batch_size=4)
     parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 2)]
@@ -44,13 +44,13 @@ def test_each_masked_token_counts_the_same(made):
     assert found.right.mean() == other["masked_accuracy"]
     figures = report(found, Frequencies(Corpus(folder / "corpus"), 9), 9)
     assert sum(count for *_, count in figures.by_position) == sum(count for *_, count in figures.by_frequency) == \
-        figures.masked == other.masked
+        figures.masked == sum(int(part.mask_positions.sum()) for part in parts)
     assert sum(loss * n for _, loss, n in figures.by_position) / figures.masked == pytest.approx(figures.loss)
     assert figures.perplexity == pytest.approx(np.exp(figures.loss))
 
 
 @pytest.mark.parametrize("own", [0, 1])
-def test_baselines_are_those_of_the_counts(made, own):
+def test_baselines_match_the_counts(made, own):
     folder, model = made
     corpus = Corpus(folder / "corpus")
     batches = Batches(corpus, max_seq_length=16, batch_size=4)
@@ -66,7 +66,7 @@ def test_baselines_are_those_of_the_counts(made, own):
     assert frequencies.bigram_loss(found) == pytest.approx(np.mean(expected))
 
 
-def test_the_command(made):
+def test_the_command_prints_masked_prediction(made):
     folder, _ = made
     arguments = ["evaluate", "--model", str(folder / "model"), "--data", str(folder / "text.txt"), "--length", "16"]
     result = CliRunner().invoke(app, [*arguments, "--json", "--train", str(folder / "corpus")])

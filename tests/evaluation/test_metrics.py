@@ -1,4 +1,4 @@
-"""Figures of predictions, on predictors whose figures are known."""
+"""Metrics of predictors with known values."""
 
 import json
 from math import inf, log, sqrt
@@ -16,9 +16,9 @@ from mini_bert.evaluation.metrics import (
 )
 
 
-def test_accuracy_is_the_share_of_masked_positions_within_the_top(rng):
+def test_accuracy_is_the_share_of_masked_positions_within_the_top_k(rng):
     logits = np.zeros((2, 3, 20))
-    logits[...] = -np.arange(20)                      # token 0 is the likeliest, token 19 the least likely
+    logits[...] = -np.arange(20)                      # token 0 is the most likely, token 19 the least
     targets = np.array([[0, 4, 9], [19, 5, 0]])
     mask = np.array([[1, 1, 1], [1, 1, 0]])
     assert masked_accuracy(logits, targets, mask) == pytest.approx(1 / 5)
@@ -29,15 +29,15 @@ def test_accuracy_is_the_share_of_masked_positions_within_the_top(rng):
     assert masked_accuracy(logits[chosen], targets[chosen], top=5) == pytest.approx(2 / 5)
 
 
-def test_a_model_that_scores_all_tokens_alike_gets_no_more_than_chance():
+def test_equal_scores_for_all_tokens_give_chance_accuracy():
     logits, targets = np.zeros((7, 20), np.float32), np.arange(7)
     for top in (1, 5, 10):
         assert masked_accuracy(logits, targets, top=top) == pytest.approx(top / 20)
-    logits[:, 19] = 1                                 # one above, nineteen share the places behind it
+    logits[:, 19] = 1                                 # one above, nineteen share the other ranks
     assert masked_accuracy(logits, targets, top=5) == pytest.approx(4 / 19)
 
 
-def test_the_first_guess_is_that_of_argmax(rng):
+def test_top_one_accuracy_equals_argmax(rng):
     logits, targets = rng.standard_normal((500, 6)), rng.integers(0, 6, 500)
     assert masked_accuracy(logits, targets) == np.mean(logits.argmax(axis=1) == targets)
 
@@ -49,7 +49,7 @@ def test_the_first_guess_is_that_of_argmax(rng):
     (np.zeros((2, 3)), [0, 1], None, 0, "top must be"),
     (np.zeros((2, 3)), [0, 1], None, True, "top must be"),
     (np.zeros((2, 3)), [0, 1, 2], None, 1, r"targets has the shape \(3,\)"),
-    (np.zeros((2, 3)), [0.0, 1.0], None, 1, "whole numbers"),
+    (np.zeros((2, 3)), [0.0, 1.0], None, 1, "must be integers"),
     (np.zeros((2, 3)), [0, 1], [1], 1, "mask has the shape"),
     (np.zeros((2, 3), int), [0, 1], None, 1, "floating-point"),
     (np.full((2, 3), np.nan), [0, 1], None, 1, "NaN"),
@@ -63,7 +63,7 @@ def test_targets_that_are_not_masked_are_never_read():
     assert masked_accuracy(np.eye(3)[None], np.array([[0, -100, -100]]), np.array([[1, 0, 0]])) == 1
 
 
-def test_perplexity_of_an_even_guess_is_the_number_of_choices():
+def test_perplexity_of_a_uniform_guess_is_the_number_of_choices():
     assert compute_perplexity(log(8192)) == pytest.approx(8192)
     assert compute_perplexity(0.0) == 1
     assert compute_perplexity(1e4) == inf
@@ -72,9 +72,9 @@ def test_perplexity_of_an_even_guess_is_the_number_of_choices():
             compute_perplexity(loss)
 
 
-def test_the_gradient_norm_is_that_of_all_numbers_together(debug):
+def test_the_gradient_norm_covers_all_parameters(debug):
     assert compute_gradient_norm({"a": np.array([3.0]), "b": np.array([[0.0, 4.0], [12.0, 0.0]])}) == 13
-    huge = np.full(100, 1e30, np.float32)             # whose squares no float32 can hold
+    huge = np.full(100, 1e30, np.float32)             # their squares overflow float32
     assert compute_gradient_norm({"a": huge}) == pytest.approx(1e31)
     gradients = MiniBERTGradients(MiniBERT(debug)).gradients
     gradients.flat[...] = 2
@@ -95,7 +95,7 @@ def test_a_calibrated_predictor_has_no_error():
     assert found.table[5].accuracy == pytest.approx(0.55)
 
 
-def test_an_over_confident_predictor_has_the_gap_as_its_error():
+def test_the_error_of_an_overconfident_predictor_is_the_gap():
     found = compute_calibration([0.9] * 100, [True] * 60 + [False] * 40)
     assert found.error == pytest.approx(0.3)
     assert found.worst == pytest.approx(0.3)
@@ -107,13 +107,13 @@ def test_an_over_confident_predictor_has_the_gap_as_its_error():
     assert json.loads(json.dumps(found.to_dict()))["table"][8]["predictions"] == 100
 
 
-def test_the_error_by_chance_is_what_a_calibrated_predictor_shows(rng):
+def test_the_error_by_chance_is_that_of_a_calibrated_predictor(rng):
     confidence = rng.random(2000)
     errors = [compute_calibration(confidence, rng.random(2000) < confidence).error for _ in range(200)]
     assert compute_calibration(confidence, np.zeros(2000)).error_by_chance == pytest.approx(np.mean(errors), rel=0.05)
 
 
-def test_confidence_is_the_probability_of_the_likeliest_token():
+def test_confidence_is_the_probability_of_the_most_likely_token():
     logits = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]))
     found = masked_calibration(logits, np.array([0, 0]))
     assert found.confidence == pytest.approx(0.75)
@@ -122,8 +122,8 @@ def test_confidence_is_the_probability_of_the_likeliest_token():
 
 
 @pytest.mark.parametrize(("confidence", "right", "bins", "words"), [
-    ([], [], 10, "as long as"), ([0.5], [1, 0], 10, "as long as"), ([1.5], [1], 10, "confidence must lie"),
+    ([], [], 10, "the same length"), ([0.5], [1, 0], 10, "the same length"), ([1.5], [1], 10, "confidence must lie"),
     ([float("nan")], [1], 10, "confidence must lie"), ([0.5], [2], 10, "right must lie"), ([0.5], [1], 0, "bins")])
-def test_what_cannot_be_calibrated_is_refused(confidence, right, bins, words):
+def test_invalid_confidences_are_refused(confidence, right, bins, words):
     with pytest.raises(InputError, match=words):
         compute_calibration(confidence, right, bins)

@@ -1,4 +1,4 @@
-"""Minimal pairs with models and counts that are known, so that every accuracy is."""
+"""Minimal pairs with known models and counts."""
 
 from itertools import pairwise
 from math import log
@@ -10,8 +10,8 @@ from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import CorpusError, DataError, InputError
 from mini_bert.evaluation.formats.minimal_pairs import MinimalPair
 from mini_bert.evaluation.ngrams import NgramCounts
-from mini_bert.evaluation.statistics import share
-from mini_bert.evaluation.zero_shot.minimal_pairs import average_share, minimal_pairs, of_each_paradigm, won
+from mini_bert.evaluation.statistics import wilson_interval
+from mini_bert.evaluation.zero_shot.minimal_pairs import average_interval, minimal_pairs, pair_wins, sample_paradigms
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -25,7 +25,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 @pytest.fixture(scope="module")
 def model() -> MiniBERT:
-    """Knows that a is likelier than b, b than c, and c than d, whatever stands beside them."""
+    """Always finds a more likely than b, b than c, and c than d."""
     made = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=9,
                                 max_seq_length=8), seed=None)
     made.params["mlm_head_b"][5:] = [3, 2, 1, 0]
@@ -45,7 +45,7 @@ def test_accuracies_by_paradigm_and_phenomenon(model, tokenizer):
     assert [(group.name, group.pairs, group.accuracy["word"].mean) for group in found.phenomena] == [
         ("f1", 4, 0.5), ("f2", 2, 0.75)]
     assert found.average["token"].mean == pytest.approx((2 / 3 + 0 + 0.75) / 3)
-    assert found.paradigms[0].accuracy["token"] == share(2, 3)
+    assert found.paradigms[0].accuracy["token"] == wilson_interval(2, 3)
     assert (found.pairs, found.ties, found.windowed, found.unknown) == (6, 1, 0, 0)
     assert found.to_dict()["chance"] == 0.5
     assert set(found.average) == {"token", "word"}
@@ -53,28 +53,28 @@ def test_accuracies_by_paradigm_and_phenomenon(model, tokenizer):
 
 def test_ties_count_one_half_up_to_rounding():
     good, bad = np.array([1.0, 2.0, -3.0, -30.0]), np.array([0.0, 3.0, -3.0, -30.0 + 1e-12])
-    assert won(good, bad).tolist() == [1, 0, 0.5, 0.5]
+    assert pair_wins(good, bad).tolist() == [1, 0, 0.5, 0.5]
 
 
-def test_the_average_is_surer_than_its_parts():
-    parts = [share(50, 100), share(70, 100), share(90, 100), share(80, 100)]
-    found = average_share(parts)
+def test_the_interval_of_the_average_is_narrower_than_those_of_its_parts():
+    parts = [wilson_interval(50, 100), wilson_interval(70, 100), wilson_interval(90, 100), wilson_interval(80, 100)]
+    found = average_interval(parts)
     assert found.mean == pytest.approx(0.725)
     assert found.mean - found.low == pytest.approx(sum((part.mean - part.low) ** 2 for part in parts) ** 0.5 / 4)
     assert found.high - found.mean == pytest.approx(sum((part.high - part.mean) ** 2 for part in parts) ** 0.5 / 4)
     assert found.values == 400
-    assert average_share([share(10, 10)] * 3).high == pytest.approx(1)
+    assert average_interval([wilson_interval(10, 10)] * 3).high == pytest.approx(1)
 
 
-def test_a_sentence_without_pieces_beats_none(model, tokenizer):
+def test_a_pair_with_an_empty_sentence_is_left_out(model, tokenizer):
     found = minimal_pairs(model, tokenizer, [pair("\u200b", "a", "p"), pair("a", "\u200b", "p"), pair("b", "a", "p")])
     assert (found.pairs, found.left_out, found.average["token"].mean) == (1, 2, 0)
     assert found.to_dict()["left_out"] == 2
-    with pytest.raises(DataError, match="None of the 1 minimal pairs"):
+    with pytest.raises(DataError, match="In none of the 1 minimal pairs"):
         minimal_pairs(model, tokenizer, [pair("\u200b", "a")])
 
 
-def test_scorers_by_counts_are_those_of_the_text(tokenizer, tmp_path):
+def test_ngram_scores_match_the_counts_of_the_text(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b a b c\n\na b\n")              # a b a b c a b
     counts = NgramCounts.of([tmp_path / "text.txt"], tokenizer)
     assert counts.counts[5:].tolist() == [3, 3, 1, 0]
@@ -89,16 +89,16 @@ def test_scorers_by_counts_are_those_of_the_text(tokenizer, tmp_path):
         log(single["d"] * after["da"])])
 
 
-def test_baselines_on_pairs_that_differ_in_order_alone(model, tokenizer, tmp_path):
+def test_baselines_on_pairs_that_differ_only_in_order(model, tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b c d " * 5)
     counts = NgramCounts.of([tmp_path / "text.txt"], tokenizer)
     found = minimal_pairs(model, tokenizer, [pair("a b c", "c b a"), pair("b c d", "c b d"), pair("b a", "a b")],
                           counts=counts)
-    assert found.average["unigram"].mean == found.average["token"].mean == 0.5        # they see no order
+    assert found.average["unigram"].mean == found.average["token"].mean == 0.5        # they ignore order
     assert found.average["bigram"].mean == pytest.approx(2 / 3)
 
 
-def test_a_corpus_counts_as_its_text_does(tokenizer, tmp_path):
+def test_a_prepared_corpus_gives_the_same_counts_as_its_text(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_text("a b a b c.\n\na b d d\n")
     prepare([str(tmp_path / "text.txt")], tokenizer, tmp_path / "corpus", heldout=0, workers=1)
     texts = ["a b", "b a d d", "c"]
@@ -117,24 +117,24 @@ def test_counts_do_not_depend_on_blocks():
     pairs = [(int(a), int(b)) for block in blocks for a, b in pairwise(block)]
     first, second = np.array(sorted(set(pairs))).T
     times = np.array([pairs.count(both) for both in sorted(set(pairs))])
-    assert counts.after(first, second) == pytest.approx(
-        0.7 * times / np.bincount(ids)[first] + 0.3 * counts.single(second))
+    assert counts.bigram(first, second) == pytest.approx(
+        0.7 * times / np.bincount(ids)[first] + 0.3 * counts.unigram(second))
     with pytest.raises(DataError, match="no text"):
         NgramCounts([], 9)
 
 
-def test_bytes_that_are_not_text_are_counted(tokenizer, tmp_path):
+def test_invalid_bytes_are_counted(tokenizer, tmp_path):
     (tmp_path / "text.txt").write_bytes(b"a \xff b\n")
     assert NgramCounts.of([tmp_path / "text.txt"], tokenizer).invalid_bytes == 1
 
 
 def test_samples_are_drawn_by_the_seed_from_every_paradigm():
     pairs = [pair("a " * n, "b", paradigm) for paradigm in ("p", "q") for n in range(1, 40)]
-    first, again, other = of_each_paradigm(pairs, 5, 0), of_each_paradigm(pairs, 5, 0), of_each_paradigm(pairs, 5, 1)
+    first, again, other = sample_paradigms(pairs, 5, 0), sample_paradigms(pairs, 5, 0), sample_paradigms(pairs, 5, 1)
     assert first == again != other
     assert [one.paradigm for one in first] == ["p"] * 5 + ["q"] * 5
-    assert of_each_paradigm(pairs, None, 0) == pairs == of_each_paradigm(pairs, 100, 0)
+    assert sample_paradigms(pairs, None, 0) == pairs == sample_paradigms(pairs, 100, 0)
     with pytest.raises(InputError, match="at least 1, not 0"):
-        of_each_paradigm(pairs, 0, 0)
+        sample_paradigms(pairs, 0, 0)
     with pytest.raises(InputError, match="no minimal pairs"):
-        of_each_paradigm([], None, 0)
+        sample_paradigms([], None, 0)

@@ -1,4 +1,4 @@
-"""Probes with their baselines, on languages whose answers are known."""
+"""Probes with their baselines on artificial languages."""
 
 from functools import partial
 
@@ -42,7 +42,7 @@ def model():
 
 
 def sentences(count, seed, label=lambda i: "AB"[i % 2], n=6):
-    """The label of a word is a function of the word: memory knows everything."""
+    """The label of a word is a function of the word, so memory is always right."""
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(count):
@@ -54,12 +54,12 @@ def sentences(count, seed, label=lambda i: "AB"[i % 2], n=6):
     return made
 
 
-def test_memory_is_the_most_frequent_label_of_a_word():
+def test_word_memory_is_the_most_frequent_label_of_a_word():
     words, labels = ["a", "a", "a", "b", "c", "c"], np.array([0, 1, 1, 0, 0, 0])
     assert word_memory(words, labels, ["a", "b", "new"]).tolist() == [1, 0, 0]
 
 
-def test_control_labels_belong_to_word_types_and_are_distributed_as_the_labels():
+def test_control_labels_belong_to_word_types_and_follow_the_label_distribution():
     words = {"train": [f"t{i % 3000}" for i in range(6000)], "test": ["t5", "unseen", "t5"]}
     labels = np.array([0, 0, 0, 1] * 1500)
     found = control_labels(words, labels, 2, seed=1)
@@ -69,10 +69,10 @@ def test_control_labels_belong_to_word_types_and_are_distributed_as_the_labels()
     assert (control_labels(words, labels, 2, seed=2)["train"] != found["train"]).any()
 
 
-def test_entities_count_by_exact_spans():
+def test_entity_f1_counts_exact_spans():
     gold = [["B-A", "I-A", "O", "B-B"], ["O"]]
     assert entity_f1(gold, gold) == 1
-    assert entity_f1(gold, [["B-A", "O", "O", "B-B"], ["O"]]) == 0.5          # one of two, found two
+    assert entity_f1(gold, [["B-A", "O", "O", "B-B"], ["O"]]) == 0.5          # one of two is right
     assert entity_f1(gold, [["O"] * 4, ["B-A"]]) == 0
     assert entity_f1([["O"]], [["O"]]) == 0
 
@@ -83,11 +83,11 @@ def test_a_report_has_every_layer_and_every_baseline(model):
     assert set(report.baselines) == {"majority", "word-type memory", "word-type memory, lowercase"}
     assert report.baselines["word-type memory"]["accuracy"] == 1
     data = report.to_dict()
-    assert data["verdict"]["above_memory"] <= 0           # nothing is better than memory where labels are the words'
+    assert data["verdict"]["above_memory"] <= 0           # memory is optimal if labels depend only on the word
     assert data["verdict"]["layer"] != MIX
     assert len(report.rows[-1].mix) == 3
     for row in report.rows:
-        assert row.accuracy.mean > 0.9                    # and a linear map can know it
+        assert row.accuracy.mean > 0.9                    # a linear probe can learn it
         assert row.accuracy.values == row.control.values == row.random.values == 2
         assert row.selectivity.mean == pytest.approx(row.accuracy.mean - row.control.mean)
     again = probe_labels(model, TOKENIZER, "pos", sentences(80, 0), sentences(20, 1), options=QUICK)
@@ -107,7 +107,7 @@ def test_the_layer_is_chosen_by_the_development_set():
     assert (verdict["above_memory"], verdict["above_random"]) == pytest.approx((0.1, 0.3))
 
 
-def test_layers_that_do_not_fit_together_are_probed_in_turn_on_the_same_sentences(model, monkeypatch):
+def test_layers_that_exceed_the_memory_limit_are_probed_in_groups_on_the_same_sentences(model, monkeypatch):
     import mini_bert.evaluation.probes.probing as module
 
     train, test, dev = sentences(80, 0), sentences(20, 1), sentences(20, 2)
@@ -123,16 +123,16 @@ def test_layers_that_do_not_fit_together_are_probed_in_turn_on_the_same_sentence
     assert not any("mix" in note for note in whole["pos"]["notes"])
 
 
-def test_the_hidden_layer_is_asked_for(model):
+def test_the_hidden_layer_is_optional(model):
     options = ProbeOptions(seeds=1, threads=1, mlp=True, hidden=4, layers=("hidden_0",), recipe=Recipe(max_epochs=1))
     report = probe_labels(model, TOKENIZER, "pos", sentences(20, 0), sentences(10, 1), sentences(5, 2), options)
     assert [(row.layer, row.probe) for row in report.rows] == [("hidden_0", "linear"), ("hidden_0", "mlp")]
 
 
-def test_labels_that_training_has_not_count_as_wrong_and_are_named(model):
+def test_labels_unseen_in_training_count_as_wrong_and_are_noted(model):
     strange = [Sentence(("w0", "w1"), ("A", "Z"))]
     report = probe_labels(model, TOKENIZER, "pos", sentences(40, 0), strange, options=QUICK)
-    assert any("test: 1 words have labels that training has not" in note and note.endswith(": Z")
+    assert any("test: 1 words have labels that are not in training" in note and note.endswith(": Z")
                for note in report.notes)
     assert max(row.accuracy.mean for row in report.rows) <= 0.5
     assert report.baselines["word-type memory"]["accuracy"] == 0.5
@@ -148,22 +148,22 @@ def test_named_entities_have_f1_and_relations_no_subtypes(model):
     assert found["deplabel"]["labels"] == 3               # root, nsubj, obj
 
 
-def test_syntactic_knowledge_is_three_tasks(model):
+def test_syntactic_knowledge_consists_of_three_tasks(model):
     found = probe_syntactic_knowledge(model, TOKENIZER, sentences(40, 0), sentences(20, 1), sentences(20, 2), QUICK)
     assert set(found) == {"pos", "deplabel", "dep"}
     trees = found["dep"]
     assert [row["layer"] for row in trees["rows"]] == ["embeddings", "hidden_0", "final_hidden"]
-    assert [point["rank"] for point in trees["rank_curve"]] == [1, 4, 16]     # 99 is more than there are dimensions
+    assert [point["rank"] for point in trees["rank_curve"]] == [1, 4, 16]     # 99 exceeds the hidden size
     assert set(trees["baselines"]["linear chain"]) == {"uuas", "distance_spearman", "depth_spearman", "root_accuracy"}
     verdict = trees["verdict"]
-    layers = trees["rows"][1:]                            # the embeddings are a baseline and cannot be the best
+    layers = trees["rows"][1:]                            # embeddings are a baseline, not a candidate
     assert verdict["layer"] == max(layers, key=lambda row: row["dev"])["layer"]
-    assert all(row["dev"] != row["model"]["uuas"]["mean"] for row in layers)          # of other sentences
+    assert all(row["dev"] != row["model"]["uuas"]["mean"] for row in layers)          # different sentences
     assert verdict["above_embeddings"] == pytest.approx(verdict["score"] - verdict["embeddings"])
     assert verdict["above_chain"] == pytest.approx(verdict["score"] - trees["baselines"]["linear chain"]["uuas"])
 
 
-def test_what_a_task_needs_and_has_not_is_named(model):
+def test_missing_annotation_is_reported(model):
     bare = [Sentence(("w0", "w1"))] * 4
     with pytest.raises(DataError, match="4 of 4 sentences of the test set have no UPOS tags"):
         probe_labels(model, TOKENIZER, "pos", sentences(9, 0), bare, options=QUICK)

@@ -1,4 +1,4 @@
-"""Pseudo-log-likelihoods against the plain way to compute them, and against models that are known."""
+"""Pseudo-log-likelihoods against a direct computation, and with known models."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def log_probability(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list[in
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_masking_pieces_is_the_score_of_inference(model, tokenizer, threads):
+def test_the_token_variant_equals_the_score_of_inference(model, tokenizer, threads):
     found = pseudo_log_likelihoods(model, tokenizer, TEXTS, threads=threads)
     expected = score(model, tokenizer, TEXTS)
     assert found.totals["token"] == pytest.approx([one.total for one in expected], abs=1e-9)
@@ -48,9 +48,9 @@ def test_masking_pieces_is_the_score_of_inference(model, tokenizer, threads):
     assert (found.windowed, found.unknown) == (0, 0)
 
 
-def test_a_model_that_knows_frequencies_alone_gives_their_sum(tokenizer):
+def test_a_model_that_only_knows_frequencies_gives_the_sum_of_their_logs(tokenizer):
     model = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=14,
-                                 max_seq_length=10), seed=None)               # all zeros: the bias is all it has
+                                 max_seq_length=10), seed=None)               # all zeros but the bias
     probabilities = np.arange(1, 15) / 105
     model.params["mlm_head_b"][...] = np.log(probabilities)
     found = pseudo_log_likelihoods(model, tokenizer, TEXTS, variants=("token", "word"))
@@ -59,7 +59,7 @@ def test_a_model_that_knows_frequencies_alone_gives_their_sum(tokenizer):
     assert found.totals["word"].tolist() == found.totals["token"].tolist()
 
 
-def test_for_words_the_later_pieces_of_the_word_are_masked_too(model, tokenizer):
+def test_the_word_variant_also_masks_the_later_pieces_of_the_word(model, tokenizer):
     text = "the unaffable cat"
     ids = tokenizer.encode(text)                              # [CLS] the un ##aff ##able cat [SEP]
     hidden = {1: [1], 2: [2, 3, 4], 3: [3, 4], 4: [4], 5: [5]}
@@ -68,16 +68,16 @@ def test_for_words_the_later_pieces_of_the_word_are_masked_too(model, tokenizer)
     assert found.totals["word"][0] == pytest.approx(expected)
     assert found.totals["word"][0] != pytest.approx(found.totals["token"][0])
     assert found.totals["word"][1] == found.totals["token"][1]
-    assert found.rows == 5 + 2 + 2                            # two of the word's three rows are not those of its pieces
+    assert found.rows == 5 + 2 + 2                            # two of the word's three rows differ
 
 
-def test_rows_that_are_the_same_are_computed_once(model, tokenizer):
+def test_equal_rows_are_computed_once(model, tokenizer):
     found = pseudo_log_likelihoods(model, tokenizer, ["the cat sat", "the mat sat", "the cat sat"])
-    assert found.rows == 5                                    # the [MASK] sat is common to both
+    assert found.rows == 5                                    # both texts share the row the [MASK] sat
     assert found.totals["token"][0] == found.totals["token"][2]
 
 
-def test_a_text_that_is_too_long_is_read_through_windows(model, tokenizer):
+def test_a_long_text_is_scored_in_windows(model, tokenizer):
     text = "the cat sat on the mat. the unaffable cat sat on the mat."
     ids, room = tokenizer.ids(text), 8
     expected = 0.0
@@ -90,14 +90,14 @@ def test_a_text_that_is_too_long_is_read_through_windows(model, tokenizer):
     assert found.windowed == 2
 
 
-def test_unknown_words_and_empty_texts_are_met(model, tokenizer):
+def test_unknown_words_and_empty_texts_are_handled(model, tokenizer):
     found = pseudo_log_likelihoods(model, tokenizer, ["the zebra", "", "zebra zebra", "the"])
     assert found.unknown == 2
     assert found.totals["token"][1] == 0
     assert pseudo_log_likelihoods(model, tokenizer, []).totals["token"].tolist() == []
 
 
-def test_progress_ends_with_everything(model, tokenizer):
+def test_progress_reaches_the_total(model, tokenizer):
     told = []
     pseudo_log_likelihoods(model, tokenizer, TEXTS, variants=("token", "word"),
                            progress=lambda done, total: told.append((done, total)))
@@ -105,8 +105,8 @@ def test_progress_ends_with_everything(model, tokenizer):
     assert told[-1] == (2 * sum(len(tokenizer.ids(text)) for text in set(TEXTS)),) * 2
 
 
-def test_what_cannot_be_scored_is_refused(model, tokenizer):
-    with pytest.raises(InputError, match="put a single one into a list"):
+def test_invalid_texts_and_variants_are_refused(model, tokenizer):
+    with pytest.raises(InputError, match="put a single text into a list"):
         pseudo_log_likelihoods(model, tokenizer, "the cat")
     with pytest.raises(ConfigError, match=r"'words'.*token, word"):
         pseudo_log_likelihoods(model, tokenizer, TEXTS, variants=("words",))
@@ -114,7 +114,7 @@ def test_what_cannot_be_scored_is_refused(model, tokenizer):
         pseudo_log_likelihoods(model, WordPieceTokenizer([*SPECIAL_TOKENS, *"abcdefghijkl"]), ["a"])
 
 
-def test_masks_of_sequences_of_any_length_are_read_by_number(model, tokenizer):
+def test_masks_of_sequences_of_different_lengths_are_read_by_index(model, tokenizer):
     sequences = [tokenizer.encode(text) for text in TEXTS]
     found = {}
 

@@ -1,4 +1,4 @@
-"""Similarity and analogies of vectors that are made by hand."""
+"""Similarity and analogies of hand-made vectors."""
 
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def test_contextual_vectors_are_means_over_pieces_and_contexts(model, tokenizer)
         parts.append([layer[0, start:end].mean(axis=0) for layer in (cache["embeddings"], cache["hidden_0"], hidden)])
     for layer in range(3):
         assert found[str(layer)][0] == pytest.approx(np.mean([part[layer] for part in parts], axis=0), abs=1e-5)
-    assert not found["1"][2].any()                            # the text has no girl
+    assert not found["1"][2].any()                            # girl is not in the text
 
 
 def test_contexts_are_drawn_by_the_seed(tokenizer):
@@ -90,14 +90,14 @@ def test_contexts_are_drawn_by_the_seed(tokenizer):
     assert len(first.sequences) == 4
 
 
-def test_a_word_alone_is_its_own_sentence(model, tokenizer):
+def test_a_word_alone_is_a_sentence(model, tokenizer):
     where = words_alone(tokenizer, [tuple(tokenizer.ids("sunday"))], 8)
     found = contextual_vectors(model, where, 1, [2], Workers(1))
     hidden, _ = model.encode(np.array([tokenizer.encode("sunday")]))
     assert found["2"][0] == pytest.approx(hidden[0, 1:3].mean(axis=0), abs=1e-5)
 
 
-def test_the_probe(model, tokenizer, tmp_path):
+def test_the_semantic_probe(model, tokenizer, tmp_path):
     (tmp_path / "pairs.txt").write_text("man\twoman\t9\nking\tqueen\t10\nsun\tking\t5\nsunday\tman\t1\nzebra\tman\t3\n")
     (tmp_path / "questions.txt").write_text(ANALOGY)
     (tmp_path / "text.txt").write_text("The man runs. The woman runs.\nThe king, the queen. Sunday.\n")
@@ -124,7 +124,7 @@ def test_the_probe(model, tokenizer, tmp_path):
         probe_semantic_knowledge(model, tokenizer, names, max_samples=2, seed=4)
 
 
-def test_files_are_read_by_their_form(tmp_path):
+def test_files_are_read_by_their_format(tmp_path):
     (tmp_path / "a.txt").write_text("old\tnew\t1.5\n\n")
     (tmp_path / "b.txt").write_text("old new 1.5\n")
     (tmp_path / "c.txt").write_text(ANALOGY)
@@ -143,13 +143,13 @@ def test_files_are_read_by_their_form(tmp_path):
     (": a\n", "no analogies"),
     ("", "no words"),
 ])
-def test_bad_files_are_refused_with_their_place(tmp_path, text, words):
+def test_malformed_files_are_refused_with_the_line_number(tmp_path, text, words):
     (tmp_path / "words.txt").write_text(text)
     with pytest.raises(DataError, match=words):
         read_words(tmp_path / "words.txt")
 
 
-def test_what_cannot_be_compared_is_refused(model, tokenizer, tmp_path):
+def test_invalid_similarity_requests_are_refused(model, tokenizer, tmp_path):
     (tmp_path / "words.txt").write_text("zebra gnu 1\n")
     with pytest.raises(DataError, match="knows none of the words"):
         probe_semantic_knowledge(model, tokenizer, [tmp_path / "words.txt"])

@@ -1,4 +1,4 @@
-"""Stability under perturbations, on models that are known to see or not to see them."""
+"""Stability under perturbations, on models with and without context."""
 
 import json
 
@@ -36,7 +36,7 @@ def contextual() -> MiniBERT:
 
 @pytest.fixture(scope="module")
 def context_free() -> MiniBERT:
-    """Attention and feed-forward add nothing, and there are no positions: a token's vector is its own."""
+    """Attention and feed-forward add nothing, and there are no positions: vectors do not depend on context."""
     model = made(position_embeddings="none")
     for name in model.params:
         if name.startswith(("W_", "W1", "W2")):
@@ -54,7 +54,7 @@ def test_a_perturbation_is_keyed_by_its_generator(name):
     assert len({one, *others}) > 1
 
 
-def test_what_the_perturbations_do(rng):
+def test_perturbations_change_the_text_as_described(rng):
     text = "one two three four, five."
     for _ in range(50):
         changed = PERTURBATIONS["typo"](text, rng)
@@ -74,27 +74,27 @@ def test_what_the_perturbations_do(rng):
 @pytest.mark.parametrize(("name", "text"), [("typo", "a bb xoo"), ("dropped word", "one"), ("swapped words", "so so"),
                                             ("changed case", "1 2"), ("doubled space", "one"),
                                             ("doubled punctuation", "one two")])
-def test_a_text_without_a_place_for_it_is_not_perturbed(name, text, rng):
+def test_a_perturbation_that_does_not_apply_returns_none(name, text, rng):
     assert PERTURBATIONS[name](text, rng) is None
 
 
 # -------------------------------------------------------------------- measuring
 
-def test_a_model_without_context_moves_no_token(context_free, tokenizer):
+def test_a_context_free_model_moves_no_token(context_free, tokenizer):
     found = measure_representation_stability(context_free, tokenizer, TEXTS, ["dropped word", "swapped words"])
     for layer, base in found.baseline.items():
         assert base.same_token == pytest.approx(1)
         assert found.perturbations["dropped word"].layers[layer].token.mean == pytest.approx(1)
-        assert found.perturbations["dropped word"].layers[layer].token_kept is None      # nothing could be lost
+        assert found.perturbations["dropped word"].layers[layer].token_kept is None      # the baseline is 1
         assert found.perturbations["dropped word"].layers[layer].sentence.mean < 1 - 1e-4
         assert found.perturbations["swapped words"].layers[layer].sentence.mean == pytest.approx(1)
         assert found.perturbations["swapped words"].layers[layer].kept == pytest.approx(1)
 
 
-def test_a_model_with_context_moves_tokens_from_the_first_layer_on(contextual, tokenizer):
+def test_a_contextual_model_moves_tokens_from_the_first_layer_on(contextual, tokenizer):
     found = measure_representation_stability(contextual, tokenizer, TEXTS, {"end": lambda text, rng: text + " dog"})
     token = {layer: movement.token.mean for layer, movement in found.perturbations["end"].layers.items()}
-    assert token["embeddings"] == pytest.approx(1)        # same tokens at the same places
+    assert token["embeddings"] == pytest.approx(1)        # same tokens at the same positions
     assert token["hidden_0"] < 1 - 1e-5
     assert found.perturbations["end"].changed == len(TEXTS) * 3
     last, base = found.perturbations["end"].layers["final_hidden"], found.baseline["final_hidden"]
@@ -128,19 +128,19 @@ def test_the_baseline_is_the_mean_over_all_pairs_of_different_texts(contextual, 
         np.average(list(same.values()), weights=[everything.count(token) for token in same]))
 
 
-def test_what_the_tokenizer_does_not_see_is_no_stability(contextual, tokenizer):
+def test_changes_that_the_tokenizer_drops_are_not_counted(contextual, tokenizer):
     cased = WordPieceTokenizer(PIECES, lowercase=False)
     for which, changed in ((tokenizer, False), (cased, True)):
         found = measure_representation_stability(contextual, which, TEXTS).perturbations
         assert (found["changed case"].changed > 0) == changed
         assert bool(found["changed case"].layers) == changed
         assert (found["doubled space"].changed, found["doubled space"].unseen) == (0, 3 * len(TEXTS))
-        assert found["doubled punctuation"].impossible == 3            # one text has none, in each of three seeds
+        assert found["doubled punctuation"].impossible == 3            # one text has none, for three seeds
         for one in found.values():
             assert one.changed + one.unseen + one.impossible == 3 * len(TEXTS)
 
 
-def test_what_is_left_out_is_counted_and_seeds_decide(contextual, tokenizer):
+def test_left_out_texts_are_counted_and_results_depend_on_the_seeds(contextual, tokenizer):
     texts = [*TEXTS, TEXTS[0], "", "the cat " * 30]
     found = measure_representation_stability(contextual, tokenizer, texts, seeds=(5, 6))
     assert (found.texts, found.duplicates, found.empty, found.cut) == (5, 1, 1, 1)
@@ -151,8 +151,8 @@ def test_what_is_left_out_is_counted_and_seeds_decide(contextual, tokenizer):
         found.perturbations
 
 
-def test_what_cannot_be_measured_is_refused(contextual, tokenizer):
-    for texts, options, words in (("a text", {}, "put a single one"), (["the cat"] * 3, {}, "at least two different"),
+def test_invalid_input_is_refused(contextual, tokenizer):
+    for texts, options, words in (("a text", {}, "put a single text"), (["the cat"] * 3, {}, "at least two different"),
                                   (TEXTS, {"perturbations": ["typos"]}, "choose some of typo, dropped word"),
                                   (TEXTS, {"seeds": ()}, "at least one seed")):
         with pytest.raises(InputError, match=words):

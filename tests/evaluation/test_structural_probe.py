@@ -1,4 +1,4 @@
-"""The structural probe: trees by hand, and vectors that have a tree in them."""
+"""The structural probe on hand-made trees, and on vectors that encode a tree."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ HEADS = (2, 0, 5, 5, 2, 2)            # 2 is the root; 1, 5 and 6 below it, 3 an
 
 
 def random_sentence(rng, n):
-    """A random tree: each word hangs from one that is already in it; words stand in a random order."""
+    """A random tree over words in random order."""
     order = rng.permutation(n)
     heads = np.zeros(n, int)
     for i in range(1, n):
@@ -37,7 +37,7 @@ def random_sentence(rng, n):
 
 
 def tree_vectors(sentence):
-    """One dimension an edge, 1 for the words below it: squared distances are the tree's, norms the depths."""
+    """One dimension per edge, 1 for the words below it: squared distances and norms equal those of the tree."""
     n = len(sentence.words)
     made = np.zeros((n, 16), np.float32)
     for i in range(n):
@@ -49,7 +49,7 @@ def tree_vectors(sentence):
 
 
 @pytest.mark.parametrize("result", gradient_checks(0), ids=lambda r: r.case)
-def test_gradients_are_the_slopes(result):
+def test_gradients_match_numerical_derivatives(result):
     assert result.passed, result.error
 
 
@@ -70,13 +70,13 @@ def test_the_spanning_tree_of_a_trees_distances_is_the_tree(rng):
             assert {(int(i), int(j)) for i, j in zip(*np.nonzero(found), strict=True) if i < j} == expected
 
 
-def test_the_spanning_tree_is_the_lightest(rng):
+def test_the_spanning_tree_has_minimum_weight(rng):
     weights = rng.random((1, 4, 4))
     weights = weights + weights.transpose(0, 2, 1)
     found = spanning_edges(weights, np.ones((1, 4), bool))
     pairs = [(i, j) for i in range(4) for j in range(i)]
     lightest = np.inf
-    for a in range(6):                    # all sixteen trees of four words are three edges that join them
+    for a in range(6):                    # every three edges that connect four words are a tree
         for b in range(a):
             for c in range(b):
                 joined = np.eye(4, dtype=bool)
@@ -87,7 +87,7 @@ def test_the_spanning_tree_is_the_lightest(rng):
     assert (weights * found).sum() / 2 == pytest.approx(lightest)
 
 
-def test_punctuation_is_left_out():
+def test_punctuation_is_excluded():
     sentence = Sentence(("a", ",", "b", "c", "."), ("NOUN", "PUNCT", "VERB", "NOUN", "PUNCT"), (3, 1, 0, 3, 3),
                         ("nsubj", "punct", "root", "obj", "punct"))
     group = by_sentence_length([sentence])[0]
@@ -95,7 +95,7 @@ def test_punctuation_is_left_out():
     assert not edges[1].any()
     assert not edges[4].any()
     chain = linear_chain([group])
-    assert chain.uuas == 1                # a-b and b-c, once the comma is gone
+    assert chain.uuas == 1                # a-b and b-c, without the comma
     assert chain.root_accuracy == 0
 
 
@@ -115,7 +115,7 @@ def test_the_loss_is_normalised_by_the_squared_length():
     np.testing.assert_allclose(slope, 1 / 9)
 
 
-def test_perfect_distances_have_perfect_figures(rng):
+def test_perfect_distances_have_perfect_scores(rng):
     trees = by_sentence_length([random_sentence(rng, n) for n in (5, 8, 8, 12)])
     found = structural_scores(trees, [group.distances for group in trees], [group.depths for group in trees])
     assert (found.uuas, found.root_accuracy) == (1, 1)
@@ -125,7 +125,7 @@ def test_perfect_distances_have_perfect_figures(rng):
         structural_scores(by_sentence_length([random_sentence(rng, 3)]), [np.zeros((1, 3, 3))], [np.zeros((1, 3))])
 
 
-def test_the_probe_finds_a_tree_that_is_there_and_none_in_noise(rng):
+def test_the_probe_finds_an_encoded_tree_and_none_in_noise(rng):
     sentences = [random_sentence(rng, int(n)) for n in rng.integers(6, 13, 400)]
     rotation = np.linalg.qr(rng.standard_normal((16, 16)))[0].astype(np.float32)
     x = np.concatenate([tree_vectors(sentence) for sentence in sentences]) @ rotation
@@ -148,12 +148,12 @@ def test_the_probe_finds_a_tree_that_is_there_and_none_in_noise(rng):
     assert figures(x, 1).uuas < good.uuas
 
 
-def test_what_cannot_be_is_refused(rng):
+def test_invalid_structural_probes_are_refused(rng):
     trees = by_sentence_length([random_sentence(rng, 6)])
     x = np.ones((6, 4), np.float32)
-    with pytest.raises(InputError, match="rank must be 1 to 4"):
+    with pytest.raises(InputError, match="rank must be between 1 and 4"):
         train_structural("distance", x, trees, x, trees, rank=5)
-    with pytest.raises(InputError, match="distance or depth"):
+    with pytest.raises(InputError, match="distance and depth"):
         train_structural("height", x, trees, x, trees, rank=2)
     with pytest.raises(InputError, match="heads and UPOS"):
         by_sentence_length([Sentence(("a",))])

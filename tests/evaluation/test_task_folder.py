@@ -4,7 +4,7 @@ import pytest
 
 from mini_bert.errors import DataError
 from mini_bert.evaluation.samples import sampled
-from mini_bert.evaluation.tasks.folder import LOOKED_FOR, TaskFolder, find_tasks, question_files
+from mini_bert.evaluation.tasks.folder import EXPECTED_FILES, TaskFolder, find_tasks, question_files
 
 
 def touch(root, *names, text="x\n"):
@@ -13,29 +13,29 @@ def touch(root, *names, text="x\n"):
         (root / name).write_text(text)
 
 
-def test_an_empty_folder_has_nothing_and_says_what_was_looked_for(tmp_path):
+def test_an_empty_folder_lists_the_expected_files(tmp_path):
     found = find_tasks(tmp_path)
-    for what, looked_for in LOOKED_FOR.items():
+    for what, looked_for in EXPECTED_FILES.items():
         assert looked_for in found.missing(what)
         assert "--tasks" in TaskFolder().missing(what)
-    with pytest.raises(DataError, match="There is no folder"):
+    with pytest.raises(DataError, match="There is no task folder"):
         find_tasks(tmp_path / "none")
 
 
-def test_of_treebanks_the_first_and_the_first_with_entities(tmp_path):
+def test_the_first_treebank_and_the_first_with_entities_are_used(tmp_path):
     touch(tmp_path, "b/b-ud-train.conllu",
           text="# global.Entity = GRP-etype\n1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e-x)\n")
     touch(tmp_path, "b/b-ud-dev.conllu", "b/b-ud-test.conllu", "a/a-ud-train.conllu", "a/a-ud-dev.conllu",
           "0/alone-ud-train.conllu")
     found = find_tasks(tmp_path)
-    assert found.treebank.name == "a"                     # `alone` has nothing to measure on
-    assert found.treebank.dev is None                     # without a test set the development set is measured on
+    assert found.treebank.name == "a"                     # `alone` has no test or development set
+    assert found.treebank.dev is None                     # without a test set, the development set is `test`
     assert found.treebank.test.name == "a-ud-dev.conllu"
     assert (found.entities.name, found.entities.dev.name) == ("b", "b-ud-dev.conllu")
     assert found.missing("treebank") is None
 
 
-def test_entities_without_their_header_are_said_to_lack_it(tmp_path):
+def test_entities_without_a_header_are_reported(tmp_path):
     touch(tmp_path, "b/b-ud-train.conllu", "b/b-ud-test.conllu", text="1\tx\t_\t_\t_\t_\t_\t_\t_\tEntity=(e-x)\n")
     found = find_tasks(tmp_path)
     assert found.entities is None
@@ -44,12 +44,12 @@ def test_entities_without_their_header_are_said_to_lack_it(tmp_path):
     assert find_tasks(tmp_path).missing("entities") is None
 
 
-def test_entities_in_columns_are_taken_where_no_treebank_has_any(tmp_path):
+def test_conll_columns_are_used_if_no_treebank_has_entities(tmp_path):
     touch(tmp_path, "a/a-ud-train.conllu", "a/a-ud-test.conllu", "ner/train.conll", "ner/test.conll")
     assert find_tasks(tmp_path).entities.train == tmp_path / "ner/train.conll"
 
 
-def test_all_pairs_of_texts_and_files_in_their_own_folders(tmp_path):
+def test_text_tasks_and_files_in_subfolders_are_found(tmp_path):
     touch(tmp_path, "sst2/train.tsv", "sst2/dev.tsv", "mrpc/train.tsv", "mrpc/dev.tsv", "x/train.tsv",
           "agreement/one.text", "agreement/one.gold", "agreement/two.text", "lama/a/b/P1.jsonl", "wordsim/w.txt",
           "blimp/p.jsonl", "other/p.jsonl")

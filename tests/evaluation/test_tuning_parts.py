@@ -1,4 +1,4 @@
-"""Fine-tuning as parts of the whole evaluation: the sets that it stops by and is measured on."""
+"""Fine-tuning parts of the comprehensive evaluation: development and test sets."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from suite_folder import make_model, make_tasks
 
 from mini_bert import MiniBERT, WordPieceTokenizer
-from mini_bert.evaluation.suite.context import QUICK, Context
+from mini_bert.evaluation.suite.context import QUICK, EvaluationContext
 from mini_bert.evaluation.suite.parts import tuning
 from mini_bert.evaluation.tasks.folder import find_tasks
 
@@ -17,8 +17,8 @@ def context(tmp_path):
     make_tasks(tmp_path / "tasks")
 
     def make():
-        return Context(MiniBERT.load(folder), WordPieceTokenizer.load(folder), [], find_tasks(tmp_path / "tasks"),
-                       QUICK.capped(40), length=16, threads=1)
+        return EvaluationContext(MiniBERT.load(folder), WordPieceTokenizer.load(folder), [],
+                                 find_tasks(tmp_path / "tasks"), QUICK.capped(40), length=16, threads=1)
 
     return make
 
@@ -35,14 +35,14 @@ def test_entities_stop_by_the_development_set_and_are_measured_on_the_test_set(c
     assert tuning.ONE_SET in alone.notes
 
 
-def test_texts_say_that_one_set_serves_twice_and_what_is_in_both(context):
+def test_texts_note_a_reused_development_set_and_overlapping_examples(context):
     measured = tuning.texts(context())
     assert measured.rows[0].sample == "40 examples to train, 20 to stop and to measure by"
     assert f"sst2: {tuning.ONE_SET}" in measured.notes
     assert any(note.startswith("sst2: of dev, also in train: ") for note in measured.notes)
 
 
-def test_a_folder_that_does_not_suit_is_a_note_and_costs_no_other(context, tmp_path):
+def test_an_unsuitable_folder_gives_a_note_and_does_not_affect_the_others(context, tmp_path):
     for name in ("aa", "zz"):
         (tmp_path / "tasks" / name).mkdir()
         for split in ("train", "dev"):
@@ -53,7 +53,7 @@ def test_a_folder_that_does_not_suit_is_a_note_and_costs_no_other(context, tmp_p
     assert any("a number on a scale" in note for note in measured.notes)
 
 
-def test_questions_that_begin_their_text_are_kept(context, tmp_path):
+def test_questions_whose_answer_starts_the_text_are_kept(context, tmp_path):
     for name in ("big", "small"):
         path = tmp_path / f"tasks/squad/{name}.json"
         items = json.loads(path.read_text())

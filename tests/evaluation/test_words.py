@@ -1,4 +1,4 @@
-"""Words and their vectors: which pieces belong to a word, and that no word is lost."""
+"""Word vectors: pieces of words, windows, and quantisation."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.formats.conllu import Sentence
-from mini_bert.evaluation.probes.quantised_vectors import held_bytes
+from mini_bert.evaluation.probes.quantised_vectors import quantised_bytes
 from mini_bert.evaluation.probes.sets import probe_sets
 from mini_bert.evaluation.probes.word_vectors import align_words, layer_names, word_vectors
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -28,7 +28,7 @@ def ids_of(alignment, word):
     return alignment.windows[alignment.window[word]][start : start + alignment.pieces[word]]
 
 
-def test_each_word_has_the_pieces_of_itself():
+def test_each_word_has_its_own_pieces():
     words = ["acd", "b", "x-a", "é"]
     found = align_words(TOKENIZER, [words, ["b"]], 12)
     assert [ids_of(found, i) for i in range(5)] == [TOKENIZER.ids(word) for word in [*words, "b"]]
@@ -64,7 +64,7 @@ def test_a_windowed_word_has_context_on_both_sides():
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first", "last", "ends"])
-def test_vectors_are_those_of_the_model(model, pooling):
+def test_word_vectors_match_the_model(model, pooling):
     sentences = [["acd", "b"], ["x-a", "b", "ac"], ["a"]]
     alignment = align_words(TOKENIZER, sentences, 12)
     found = word_vectors(model, TOKENIZER, alignment, pooling=pooling, team=Workers(2))
@@ -84,7 +84,7 @@ def test_vectors_are_those_of_the_model(model, pooling):
             number += 1
 
 
-def test_a_limit_keeps_words_drawn_by_the_seed(model):
+def test_a_limit_draws_words_by_the_seed(model):
     alignment = align_words(TOKENIZER, [["a", "b", "x"], ["b", "ac"]], 12)
     everything = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"])
     some = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"], limit=3, seed=1)
@@ -94,7 +94,7 @@ def test_a_limit_keeps_words_drawn_by_the_seed(model):
     assert (word_vectors(model, TOKENIZER, alignment, limit=3, seed=1).words == some.words).all()
 
 
-def test_what_cannot_be_is_refused(model):
+def test_invalid_structural_probes_are_refused(model):
     alignment = align_words(TOKENIZER, [["a"]], 12)
     with pytest.raises(InputError, match="no layer 'hidden_7'; this model has embeddings, hidden_0"):
         word_vectors(model, TOKENIZER, alignment, layers=["hidden_7"])
@@ -106,7 +106,7 @@ def test_what_cannot_be_is_refused(model):
         align_words(TOKENIZER, [["a"]], 3)
 
 
-def test_sets_are_disjoint_and_what_is_left_out_is_said(model):
+def test_sets_are_disjoint_and_samples_are_noted(model):
     train = [Sentence((word,) * 3) for word in ["a", "b", "x", "ac"] * 5]
     sets = probe_sets(model, TOKENIZER, train, [Sentence(("a",))], seed=1)
     assert [len(sets.sentences[split]) for split in ("train", "dev", "test")] == [18, 2, 1]
@@ -116,12 +116,12 @@ def test_sets_are_disjoint_and_what_is_left_out_is_said(model):
     assert "train: 5 of 20 sentences were drawn" in few.notes
     with pytest.raises(DataError, match="test set has no sentence"):
         probe_sets(model, TOKENIZER, train, [])
-    with pytest.raises(DataError, match="training set has one sentence"):
+    with pytest.raises(DataError, match="training set has only one sentence"):
         probe_sets(model, TOKENIZER, train[:1], train)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "ends"])
-def test_held_vectors_are_those_of_the_model_in_fewer_bytes(model, pooling):
+def test_quantised_vectors_match_the_model_in_less_memory(model, pooling):
     train = [Sentence(("acd", "b", "x-a")), Sentence(("a", "ac"))]
     sets = probe_sets(model, TOKENIZER, train, train, train)
     held = sets.vectors(model, TOKENIZER, pooling=pooling, team=Workers(2))
@@ -133,27 +133,27 @@ def test_held_vectors_are_those_of_the_model_in_fewer_bytes(model, pooling):
         assert (found[np.array([[4, 0], [1, 1]])] == found[:][[[4, 0], [1, 1]]]).all()
         shift, deviation = vectors.mean(axis=0), vectors.std(axis=0) + 1
         np.testing.assert_allclose(found.standardised(shift, deviation)[:], (vectors - shift) / deviation, atol=1e-3)
-        assert (found[:] == held[name]["train"][:]).all()             # the rows themselves stay as they are
-    rows = {"mean": 5, "ends": 5 + 3}[pooling]                        # three words of several pieces have two ends
-    assert held_bytes(sets.alignments["train"], pooling, 8) == rows * 8 * 2
+        assert (found[:] == held[name]["train"][:]).all()             # the stored rows do not change
+    rows = {"mean": 5, "ends": 5 + 3}[pooling]                        # three words have several pieces, so two ends
+    assert quantised_bytes(sets.alignments["train"], pooling, 8) == rows * 8 * 2
 
 
-def test_no_sentence_is_left_out_for_the_size_of_the_model(model):
+def test_the_size_of_the_model_does_not_change_the_sentences(model):
     train = [Sentence((word, "ac")) for word in ["a", "b", "x", "acd"] * 5]
     whole = probe_sets(model, TOKENIZER, train, train[:4], train[:4])
-    one_layer = sum(held_bytes(alignment, "ends", 8) for alignment in whole.alignments.values())
+    one_layer = sum(quantised_bytes(alignment, "ends", 8) for alignment in whole.alignments.values())
     models = 2 * model.params.flat.nbytes
     for layers, groups in ((1, 4), (2, 2), (3, 2), (4, 1)):
         sets = probe_sets(model, TOKENIZER, train, train[:4], train[:4], max_bytes=models + layers * one_layer)
         assert sets.sentences == whole.sentences
         assert len(sets.layer_groups(model)) == groups
         assert [name for group in sets.layer_groups(model) for name in group] == layer_names(model)
-        assert sets.layer_groups(model, ["hidden_1"]) == [["hidden_1"]]       # the layers asked for are what counts
-    mean = sum(held_bytes(alignment, "mean", 8) for alignment in whole.alignments.values())
-    assert mean < one_layer                                                   # both ends are more than a mean
+        assert sets.layer_groups(model, ["hidden_1"]) == [["hidden_1"]]       # only the requested layers count
+    mean = sum(quantised_bytes(alignment, "mean", 8) for alignment in whole.alignments.values())
+    assert mean < one_layer                                                   # two ends take more memory than a mean
     tight = probe_sets(model, TOKENIZER, train, train[:4], train[:4], max_bytes=models + mean)
     assert len(tight.layer_groups(model, pooling="mean")) == 4
-    with pytest.raises(DataError, match=r"at one layer take .* GB, and beside the model .* fewer sentences"):
+    with pytest.raises(DataError, match=r"at one layer take .* GB, but next to the model .* fewer sentences"):
         tight.layer_groups(model, pooling="ends")
     with pytest.raises(InputError, match="pooling must be one of"):
         tight.layer_groups(model, pooling="median")

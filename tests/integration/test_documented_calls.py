@@ -108,6 +108,13 @@ def test_the_factory_makes_and_loads_models(tmp_path):
     assert np.array_equal(ModelFactory.load_model(tmp_path).params.flat, small.params.flat)
 
 
+@pytest.mark.parametrize(("name", "preset"), [
+    ("default", "mini"), ("base", "mini"), ("large", "larger"), ("mini_bert_base", "mini"),
+    ("mini_bert_small", "small"), ("mini_bert_large", "larger"), ("larger_bert", "larger")])
+def test_the_factory_knows_presets_by_other_names(name, preset):
+    assert load_preset(name) == load_preset(preset)
+
+
 def test_larger_bert_from_config_to_checkpoint(tmp_path):
     model = LargerBERT(LARGER_BERT_CONFIG)
     assert f"{model.get_parameter_count():,}" == "49,137,488"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mini_bert import CorpusError, MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.errors import DataError
-from mini_bert.evaluation.formats.reading import asked_questions, labelled_texts, labelled_words
+from mini_bert.evaluation.formats.reading import load_questions, load_sentences, load_texts
 from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -35,42 +35,42 @@ def hub(monkeypatch):
 def test_texts_and_pairs_with_the_names_of_their_labels(hub):
     hub["a", "train"] = Examples([{"idx": 0, "sentence": " Good film ", "label": 1}],
                                  {"idx": None, "sentence": None, "label": SimpleNamespace(names=["neg", "pos"])})
-    assert labelled_texts("hub:a") == [Labelled("Good film", None, "pos")]
+    assert load_texts("hub:a") == [Labelled("Good film", None, "pos")]
     hub["b", "test"] = Examples([{"premise": "a", "hypothesis": "b", "label": 0}])
-    assert labelled_texts("hub:b:test") == [Labelled("a", "b", "0")]
+    assert load_texts("hub:b:test") == [Labelled("a", "b", "0")]
 
 
 def test_entities_with_the_names_of_their_tags(hub):
     tags = SimpleNamespace(feature=SimpleNamespace(names=["O", "B-PER", "I-PER"]))
     hub["ner", "train"] = Examples([{"tokens": ["Anna", "Karenina", "left"], "ner_tags": [1, 2, 0]},
                                     {"tokens": [], "ner_tags": []}], {"tokens": None, "ner_tags": tags})
-    (sentence,) = labelled_words("hub:ner")
+    (sentence,) = load_sentences("hub:ner")
     assert sentence.words == ("Anna", "Karenina", "left")
     assert sentence.entities == ("B-PER", "I-PER", "O")
     hub["ner", "train"] = Examples([{"tokens": ["Anna"], "ner_tags": ["I-PER"]}])
-    assert labelled_words("hub:ner")[0].entities == ("B-PER",)
+    assert load_sentences("hub:ner")[0].entities == ("B-PER",)
 
 
 def test_questions_and_where_their_answers_stand(hub):
     hub["squad", "train"] = Examples([
         {"id": "q", "question": "Where?", "context": "Rome, Rome", "answers": {"text": ["Rome"], "answer_start": [6]}},
         {"id": "r", "question": "Who?", "context": "Rome", "answers": {"text": [], "answer_start": []}}])
-    (question,), lost = asked_questions("hub:squad")
+    (question,), lost = load_questions("hub:squad")
     assert (question.id, question.start, question.answers, lost) == ("q", 6, ("Rome",), 1)
 
 
 @pytest.mark.parametrize(("read", "example", "message"), [
-    (labelled_texts, {"body": "x", "label": 1}, "has the columns body, label, and not a text and its label"),
-    (labelled_texts, {"sentence": "x", "label": -1}, "example 0: its label is -1; a split without labels"),
-    (labelled_texts, {"sentence": "", "label": 1}, "example 0: its sentence is empty"),
-    (labelled_words, {"tokens": ["a"], "tags": [0]}, "and not words and their entities: tokens and ner_tags"),
-    (labelled_words, {"tokens": ["a"], "ner_tags": []}, "not two lists of one length"),
-    (labelled_words, {"tokens": ["a"], "ner_tags": [7]}, "its label '7' is none of O, B-TYPE and I-TYPE"),
-    (asked_questions, {"question": "a", "context": "b"}, "and not question, context and answers"),
-    (asked_questions, {"question": "a", "context": "b", "answers": "c"}, "not the lists text and answer_start"),
-    (asked_questions, {"question": "a", "context": "b", "answers": {"text": [None], "answer_start": [0]}},
+    (load_texts, {"body": "x", "label": 1}, "has the columns body, label, and not a text and its label"),
+    (load_texts, {"sentence": "x", "label": -1}, "example 0: its label is -1; a split without labels"),
+    (load_texts, {"sentence": "", "label": 1}, "example 0: its sentence is empty"),
+    (load_sentences, {"tokens": ["a"], "tags": [0]}, "and not words and their entities: tokens and ner_tags"),
+    (load_sentences, {"tokens": ["a"], "ner_tags": []}, "not two lists of one length"),
+    (load_sentences, {"tokens": ["a"], "ner_tags": [7]}, "its label '7' is none of O, B-TYPE and I-TYPE"),
+    (load_questions, {"question": "a", "context": "b"}, "and not question, context and answers"),
+    (load_questions, {"question": "a", "context": "b", "answers": "c"}, "not the lists text and answer_start"),
+    (load_questions, {"question": "a", "context": "b", "answers": {"text": [None], "answer_start": [0]}},
      "its answers' text is not text"),
-    (labelled_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
+    (load_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
 ])
 def test_what_is_not_of_the_form_is_refused_by_name(hub, read, example, message):
     hub["x", "train"] = Examples([example])
@@ -81,16 +81,16 @@ def test_what_is_not_of_the_form_is_refused_by_name(hub, read, example, message)
 def test_an_empty_dataset_and_a_missing_library(hub, monkeypatch):
     hub["x", "train"] = Examples([])
     with pytest.raises(DataError, match="hub:x has no examples"):
-        labelled_texts("hub:x")
+        load_texts("hub:x")
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match="needs the library datasets"):
-        labelled_texts("hub:x")
+        load_texts("hub:x")
 
 
 def test_a_file_of_that_name_is_a_file(hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hub:x").write_text("sentence\tlabel\nfrom a file\t1\n")
-    assert labelled_texts("hub:x") == [Labelled("from a file", None, "1")]
+    assert load_texts("hub:x") == [Labelled("from a file", None, "1")]
 
 
 def test_a_model_is_fine_tuned_on_a_dataset_and_another_one_is_not_taken_for_it(hub, tmp_path, monkeypatch):

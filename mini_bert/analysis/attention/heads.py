@@ -16,12 +16,12 @@ from ...core.arrays import Array, BoolArray, IntArray
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.metrics import fields_of
+from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
 from ...inference.inputs import by_length, padded, require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import read_sentence
-from ..probabilities import Floats
 
 # A head that looks everywhere is broad, wherever most of its weight falls by that; else it is of the type with the
 # largest figure of those that reach their threshold; else mixed.

@@ -19,10 +19,10 @@ from ...core.arrays import Array
 from ...core.hooks import Hook, no_hook, recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ...evaluation.probabilities import Floats, target_losses
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import Sentence, SentenceBatch, masked_sentence, sentence_batch
 from ..passes.value_gradients import value_gradients
-from ..probabilities import Floats, target_losses
 
 _AT_A_TIME = 16               # texts
 

@@ -62,8 +62,8 @@ def _counted(run: RunRecord, corpus: Corpus) -> Levels:
     before, token = _asked(run.heldout)
     counts = NgramCounts(_some(corpus), max(run.vocab_size, corpus.manifest.vocab_size),
                          leave_out=not corpus.manifest.heldout_documents)
-    return Levels(log(corpus.manifest.vocab_size), float(-np.log(counts.single(token)).mean()),
-                  float(-np.log(counts.after(before, token)).mean()), int(counts.counts.sum()))
+    return Levels(log(corpus.manifest.vocab_size), float(-np.log(counts.unigram(token)).mean()),
+                  float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()))
 
 
 def _asked(batches: list[MLMBatch]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.model import MiniBERT
+from ...evaluation.probabilities import Floats, probabilities, target_losses
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
 from ...text.batches import MLMBatch
 from ...text.vocabulary import Vocabulary
 from ..dynamics.sensitivity import PredictionSpread, prediction_spread
-from ..probabilities import Floats, probabilities, target_losses
 from .run_record import NotThere, RunRecord
 
 _BATCHES = 8                  # of the held-out text: about five hundred predictions, thousands of tokens

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...core.config import ModelConfig
 from ...errors import MiniBertError
+from ...evaluation.probabilities import Floats
 from ...pretrained import located, shipped_names
 from ...text.vocabulary import Vocabulary
-from ..probabilities import Floats
 from .run_record import NotThere, RunRecord
 
 FILE = "reference.json"

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import CheckpointError, CorpusError, MiniBertError
+from ...evaluation.probabilities import Floats
 from ...objectives.masked import EVAL_SEED, heldout_batches, micro_batches
 from ...text.batches import Batches, MLMBatch
 from ...text.corpora.corpus import Corpus
@@ -24,7 +25,6 @@ from ...training.checkpoints import newest_checkpoint, read_state, verify_checkp
 from ...training.config import TrainingConfig
 from ...training.log import LOG
 from ...training.run import CONFIG, read_run
-from ..probabilities import Floats
 
 LEAST_HELDOUT = 3             # held-out losses that make a curve
 _LARGEST = 1e30               # of a number in a log: what is beyond cannot be worked with

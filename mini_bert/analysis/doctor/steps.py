@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...errors import MiniBertError
+from ...evaluation.probabilities import Floats
 from ..dynamics.sensitivity import COLLAPSED
-from ..probabilities import Floats
 from .curve import judged, no_better_than_frequencies
 from .model import DEAD, may_pass
 from .run_record import NotThere

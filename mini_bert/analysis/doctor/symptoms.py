@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..probabilities import Floats
+from ...evaluation.probabilities import Floats
 from .baseline_losses import Levels, measured_levels
 from .checkpoint_stats import ModelView, view_of
 from .reference import Comparison, compared_with_reference

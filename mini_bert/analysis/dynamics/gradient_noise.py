@@ -20,9 +20,9 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import InputError
+from ...evaluation.probabilities import Floats
 from ...text.batches import MLMBatch
 from ..batches import DataBatch, as_batch, batch_gradient
-from ..probabilities import Floats
 
 
 @dataclass(frozen=True)

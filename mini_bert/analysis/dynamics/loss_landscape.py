@@ -21,9 +21,9 @@ from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
+from ...evaluation.probabilities import Floats
 from ...randomness import generator
 from ..batches import DataBatch, as_batch, batch_loss
-from ..probabilities import Floats
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from ...core.arrays import Array, BoolArray
 from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
+from ...evaluation.probabilities import entropy, probabilities
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
 from ...training.optimisers.adamw import AdamW
 from ...training.optimisers.optimiser import clip_factor
 from ..batches import DataBatch, as_batch, batch_gradient, batch_loss
-from ..probabilities import entropy, probabilities
 
 COLLAPSED = 0.9       # mean cosine of unlike tokens; trained models of every kind tried stay below 0.6
 

@@ -16,13 +16,13 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import CheckpointError, InputError, MiniBertError
+from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
 from ..batches import DataBatch, as_batch, batch_gradient
 from ..doctor.checkpoint_stats import sample
 from ..doctor.doctor import Diagnosis, examine
 from ..doctor.run_record import Curve, NotThere, RunRecord
 from ..doctor.symptoms import Finding
-from ..probabilities import Floats
 from .gradient_flow import joined, parameter_components
 from .gradient_noise import GradientNoise, gradient_noise_scale
 from .weight_evolution import WeightEvolution, run_checkpoints, step_of, track_weight_changes

@@ -18,10 +18,10 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...errors import CheckpointError, InputError, MiniBertError
+from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import compute_effective_rank, compute_layer_similarity, layer_states
 from ...training.checkpoints import list_checkpoints
 from ..batches import DataBatch, as_batch
-from ..probabilities import Floats
 
 Checkpoint = MiniBERT | str | PathLike[str]
 

@@ -4,6 +4,7 @@ The arrays go through core's own operations; nothing here computes a second time
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ...core.ops.attention import attention_forward
 from ...core.ops.layernorm import layernorm_forward
 from ...core.selection import Selection
 from ...errors import InputError
-from ..probabilities import Floats, entropy
+from ...evaluation.probabilities import Floats, entropy
+from ...pretrained import located
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ class FFNPatterns:
 
 
 class MathematicalAnalyzer:
-    """The components of a model taken apart; attention and LayerNorm can be given without a model."""
+    """Analyses the components of a model, by default of the shipped Mini-BERT."""
 
     def __init__(self, model: MiniBERT | None = None):
         self.model = model
@@ -122,15 +124,18 @@ class MathematicalAnalyzer:
 
     def analyze_ffn_activation_patterns(self, x: Array, layer: int) -> FFNPatterns:
         """x (..., H) is what enters the feed-forward network of this layer: `ffn_input` of a pass."""
-        model = self.model
-        if model is None:
-            raise InputError("The feed-forward network is a model's: make MathematicalAnalyzer(model).")
+        model = self.model if self.model is not None else _shipped_model()
         feedforward = model.layer(layer).feedforward
         given = as_array(x, "x")
         rows = check_floats(x, "x", (*given.shape[:-1], model.config.hidden_size), dtype=model.dtype)
         seen: dict[str, Array] = {}
         feedforward.forward(model.params, rows, Context(Selection(1, len(rows)), hook=recorder(seen, np.ndarray.copy)))
         return ffn_patterns(seen["ffn_hidden"], seen["ffn_activation"])
+
+
+@cache
+def _shipped_model() -> MiniBERT:
+    return MiniBERT.load(located("mini"))
 
 
 def ffn_patterns(hidden: Array, activation: Array) -> FFNPatterns:

@@ -16,8 +16,8 @@ from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import InputError
 from ...evaluation.metrics import target_ranks
+from ...evaluation.probabilities import Floats, entropy, log_softmax
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..probabilities import Floats, entropy, log_probabilities
 from .sequences import read_sentence
 
 
@@ -47,7 +47,7 @@ class LogitLens:
     @property
     def divergence(self) -> Floats:
         """From each layer's prediction to the last one's (L + 1, P): KL(last | layer), in nats."""
-        logs = log_probabilities(self.logits)
+        logs = log_softmax(self.logits)
         divergence: Floats = (np.exp(logs[-1]) * (logs[-1] - logs)).sum(axis=-1)
         return divergence
 

@@ -17,8 +17,8 @@ from ...core.hooks import Hook
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
+from ...evaluation.probabilities import Floats
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..probabilities import Floats
 from .forward_steps import hooked_values
 from .sequences import read_sentence
 

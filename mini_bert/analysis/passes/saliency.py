@@ -20,8 +20,8 @@ from ...core.arrays import Array, IntArray
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
+from ...evaluation.probabilities import Floats
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..probabilities import Floats
 from .sequences import read_sentence
 from .value_gradients import value_gradients
 

@@ -1,1 +1,1 @@
-"""Commands for measuring a model."""
+"""Commands that measure a model."""

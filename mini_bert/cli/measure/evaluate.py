@@ -1,4 +1,4 @@
-"""mini-bert evaluate: how well a model predicts masked tokens of a text; or everything there is to measure."""
+"""mini-bert evaluate: masked prediction on a text, or the comprehensive evaluation."""
 
 import tempfile
 from pathlib import Path
@@ -13,59 +13,64 @@ from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ..config_file import ConfigOption
 from ..output import JsonOption, Output, QuietOption, SeedOption, ThreadsOption, table
 from ..use.inference import Model
 
 _PAGE = Path("evaluation.html")
-_LENGTH = 64                  # tokens of a sequence, if the model takes so many
+_LENGTH = 64                  # default length of a sequence in tokens
 
 
 def evaluate_command(data: Annotated[list[str] | None, typer.Option(
-                         "--data", "-d", metavar="FILE", help="Text to evaluate on; may be repeated. Default, with "
-                                                              "--quick or --tasks: pydocs.")] = None,
+                         "--data", "-d", metavar="FILE", help="Text to evaluate on; may be repeated. Default of the "
+                                                              "comprehensive evaluation: pydocs.")] = None,
                      model: Model = "mini",
-                     quick: Annotated[bool, typer.Option("--quick", help="Everything, on samples: two or three "
-                                                                         "minutes.")] = False,
+                     quick: Annotated[bool, typer.Option("--quick", help="Evaluate everything on small samples, in "
+                                                                         "two or three minutes.")] = False,
                      tasks: Annotated[Path | None, typer.Option(
-                         "--tasks", metavar="DIR", help="A folder of tasks: treebanks, sst2/, squad/, blimp/, "
+                         "--tasks", metavar="DIR", help="A folder of task data: treebanks, sst2/, squad/, blimp/, "
                                                         "agreement/, lama/, wordsim/.")] = None,
                      only: Annotated[str | None, typer.Option("--only", metavar="PART,...",
-                                                              help="These parts alone, such as pos,blimp.")] = None,
+                                                              help="Only these parts, such as pos,blimp.")] = None,
                      report: Annotated[Path | None, typer.Option(
-                         "--report", metavar="FILE", help=f"The page to write. Default: {_PAGE}")] = None,
+                         "--report", metavar="FILE", help=f"The HTML report to write. Default: {_PAGE}")] = None,
                      train: Annotated[Path | None, typer.Option(
-                         metavar="DIR", help="The corpus of the training, for the baselines to count; else the "
-                                             "text itself.")] = None,
-                     length: Annotated[int | None, typer.Option("--length", min=8, help="Tokens of a sequence. "
-                                                                "Default: 64, or what the model takes.")] = None,
-                     max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="No sample greater "
-                                                                     "than this.")] = None,
+                         metavar="DIR", help="The prepared training corpus, whose n-grams the baselines count; by "
+                                             "default they count the text itself.")] = None,
+                     length: Annotated[int | None, typer.Option("--length", min=8, help="Tokens per sequence. Default: "
+                                                                "64, or the model's maximum.")] = None,
+                     max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="Limit every "
+                                                                     "sample to this size.")] = None,
                      threads: ThreadsOption = 0,
-                     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered; --data "
-                                                                         "alone is always computed.")] = False,
-                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Evaluate a model: masked tokens of a text, or, with --quick, --tasks or --only, everything.
+                     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results. Without --quick, "
+                                                                         "--tasks, --only or --report nothing is "
+                                                                         "cached.")] = False,
+                     config: ConfigOption = None, seed: SeedOption = 0, as_json: JsonOption = False,
+                     quiet: QuietOption = False) -> None:
+    """Evaluate a model: masked prediction on a text, or, with --quick, --tasks, --only or --report, everything.
 
-    With --data alone: choose 15 % of the tokens, the same for every model, and measure loss, perplexity and accuracy
-    there, each token counting the same; by position and by frequency; with baselines. As in BERT's training, 80 % of
-    the chosen tokens are hidden by a mask, 10 % by another token, and 10 % stay as they are. --max-samples is then of
+    With --data only: select 15 % of the tokens, the same for every model, and measure loss, perplexity and accuracy
+    there, in total, by position and by frequency, with baselines. As in BERT's training, 80 % of the selected tokens
+    are masked, 10 % are replaced by another token, and 10 % are left unchanged. --max-samples limits the number of
     sequences. Nothing is written.
 
-    Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each beside its
-    baselines; a table, and a page with plots. Without --quick at full size, which takes hours. Parts are remembered:
-    a second run is instant, and one that was interrupted goes on.
+    Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each with its
+    baselines, as a table and as an HTML report with plots. Without --quick this takes hours. Parts are cached: a second
+    run is instant, and an interrupted run continues.
 
     Example: mini-bert evaluate --model mini --data wiki.dev.txt --data books.dev.txt --train corpus.mb
 
     Example: mini-bert evaluate --quick --tasks eval/ --data wiki.dev.txt
 
     Example: mini-bert evaluate --tasks eval/ --only pos,blimp --report grammar.html
+
+    Example: mini-bert evaluate --config intrinsic --data wiki.dev.txt
     """
     if not data or quick or tasks is not None or only is not None or report is not None:
-        from .evaluate_all import Asked, evaluate_everything
+        from .evaluate_all import EvaluateOptions, evaluate_everything
 
-        evaluate_everything(Asked(model, data or ["pydocs"], tasks, train, only, quick, max_samples, length, threads,
-                                  seed, fresh, report or _PAGE), Output(as_json, quiet))
+        evaluate_everything(EvaluateOptions(model, data or ["pydocs"], tasks, train, only, quick, max_samples, length,
+                                            threads, seed, fresh, report or _PAGE), Output(as_json, quiet))
     else:
         _masked(data, model, train, length, max_samples, threads, seed, Output(as_json, quiet))
 
@@ -76,7 +81,7 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
     require_vocabulary(network, tokenizer)
     length = min(_LENGTH, network.config.max_seq_length) if length is None else length
     if length > network.config.max_seq_length:
-        raise InputError(f"The model takes at most {network.config.max_seq_length} tokens, not --length {length}.")
+        raise InputError(f"--length must be at most {network.config.max_seq_length} for this model, not {length}.")
     frequencies = None
     if train is not None:
         known = Corpus(train)
@@ -91,7 +96,7 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
     figures.add_row("[bold]model[/bold]", f"[bold]{found.loss:.4f}[/bold]",
                     f"perplexity {found.perplexity:.1f}, accuracy {found.accuracy:.1%} of {found.masked:,} tokens")
     for name, loss in found.baselines.items():
-        figures.add_row(name, f"{loss:.4f}", "" if name == "uniform" else f"by counts of {source}")
+        figures.add_row(name, f"{loss:.4f}", "" if name == "uniform" else f"from counts of {source}")
     by_position = table("positions", "loss", "tokens", right=("loss", "tokens"))
     for start, loss, count in found.by_position:
         by_position.add_row(f"{start} to {start + 7}", _loss(loss, count), f"{count:,}")
@@ -105,5 +110,5 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
 
 
 def _loss(loss: float, tokens: int) -> str:
-    """Of no tokens there is no loss."""
+    """A dash if there are no tokens."""
     return f"{loss:.3f}" if tokens else "–"

@@ -1,4 +1,4 @@
-"""Everything that mini-bert evaluate can measure: progress on the way, a table, JSON, and a page."""
+"""The comprehensive evaluation of mini-bert evaluate: progress bars, a table, JSON, and an HTML report."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,13 @@ from rich.table import Table
 from ...errors import InputError
 from ...evaluation.suite.context import FULL, QUICK
 from ...evaluation.suite.rows import shown
-from ...evaluation.suite.suite import LEVELS, Evaluation, Listener, chosen_parts, comprehensive_evaluation
+from ...evaluation.suite.suite import (
+    LEVELS,
+    EvaluationListener,
+    EvaluationReport,
+    chosen_parts,
+    comprehensive_evaluation,
+)
 from ...report.evaluation_page import evaluation_page
 from ...report.page import write_page
 from ..output import Output, table
@@ -19,8 +25,8 @@ from ..progress import progress_bar
 from ..use.inference import opened
 
 
-class Asked(NamedTuple):
-    """What the command line says."""
+class EvaluateOptions(NamedTuple):
+    """The options of the command."""
 
     model: str
     data: list[str]
@@ -36,35 +42,37 @@ class Asked(NamedTuple):
     report: Path
 
 
-def evaluate_everything(asked: Asked, output: Output) -> None:
-    """Run it, show it, and write the page."""
-    if asked.report.is_dir() or not asked.report.absolute().parent.is_dir():
-        raise InputError(f"The page cannot be written to {asked.report}: name a file in a directory that is there.")
-    if "-" in asked.data:
+def evaluate_everything(options: EvaluateOptions, output: Output) -> None:
+    """Run the evaluation, print the summary, and write the report."""
+    if options.report.is_dir() or not options.report.absolute().parent.is_dir():
+        raise InputError(f"The report cannot be written to {options.report}; name a file in an existing directory.")
+    if "-" in options.data:
         raise InputError("The text is read several times, so --data cannot be standard input; name files.")
-    only = None if asked.only is None else [name.strip() for name in asked.only.split(",") if name.strip()]
+    only = None if options.only is None else [name.strip() for name in options.only.split(",") if name.strip()]
     if only is not None and not only:
-        raise InputError(f"--only names no part; choose some of {', '.join(chosen_parts(None))}.")
-    sizes = (QUICK if asked.quick else FULL).capped(asked.max_samples)
-    network, tokenizer = opened(asked.model)
+        raise InputError(f"--only is empty; choose some of {', '.join(chosen_parts(None))}.")
+    sizes = (QUICK if options.quick else FULL).capped(options.max_samples)
+    network, tokenizer = opened(options.model)
     with progress_bar(quiet=output.quiet or output.as_json) as bar:
-        found = comprehensive_evaluation(network, tokenizer, text=asked.data, tasks=asked.tasks, train=asked.train,
-                                         sizes=sizes, only=only, length=asked.length, seed=asked.seed,
-                                         threads=asked.threads, fresh=asked.fresh, listener=_Shown(bar, output))
-    about = {"model": asked.model, "data": asked.data, "tasks": None if asked.tasks is None else str(asked.tasks),
-             "train": None if asked.train is None else str(asked.train), "quick": asked.quick,
-             "max_samples": asked.max_samples, "seed": asked.seed}
-    write_page(asked.report, evaluation_page(f"Evaluation of {asked.model}", about, found))
+        found = comprehensive_evaluation(network, tokenizer, text=options.data, tasks=options.tasks,
+                                         train=options.train, sizes=sizes, only=only, length=options.length,
+                                         seed=options.seed, threads=options.threads, fresh=options.fresh,
+                                         listener=_Shown(bar, output))
+    about = {"model": options.model, "data": options.data,
+             "tasks": None if options.tasks is None else str(options.tasks),
+             "train": None if options.train is None else str(options.train), "quick": options.quick,
+             "max_samples": options.max_samples, "seed": options.seed}
+    write_page(options.report, evaluation_page(f"Evaluation of {options.model}", about, found))
     left = [f"not measured: {escape(part['name'])}: {escape(part['reason'])}" for part in found.not_measured]
-    output.result({**about, **found.to_dict(), "report": str(asked.report)}, *_summary(found), *left, "",
-                  f"{found.seconds:.0f} s, {found.peak_mb:,.0f} MB of memory at the most. The page with all "
-                  f"figures and plots: {escape(str(asked.report))}")
-    if only is not None and found.not_measured:       # what was asked for by name is missing
+    output.result({**about, **found.to_dict(), "report": str(options.report)}, *_summary(found), *left, "",
+                  f"{found.seconds:.0f} s, peak memory {found.peak_mb:,.0f} MB. The report with all details and "
+                  f"plots: {escape(str(options.report))}")
+    if only is not None and found.not_measured:       # a part that was asked for by name is missing
         raise typer.Exit(1)
 
 
-class _Shown(Listener):
-    """A bar for all parts, one for the part that runs, and a line for each that is done."""
+class _Shown(EvaluationListener):
+    """A progress bar for all parts, one for the current part, and a line for each finished part."""
 
     def __init__(self, bar: Progress, output: Output):
         self._bar, self._output = bar, output
@@ -87,7 +95,7 @@ class _Shown(Listener):
         self._output.say(f"[dim]{escape(part['title'])}: not measured[/dim]")
 
 
-def _summary(found: Evaluation) -> list[Any]:
+def _summary(found: EvaluationReport) -> list[Any]:
     made: list[Any] = []
     for level, title in LEVELS.items():
         rows = [row for row in found.summary() if row["level"] == level]

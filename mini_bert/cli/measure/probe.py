@@ -1,4 +1,4 @@
-"""mini-bert probe: what can be read off a model's word vectors, beside baselines that would expose an empty result."""
+"""mini-bert probe: what a simple classifier can read from a model's word vectors, with baselines."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +10,11 @@ from ...errors import DataError, InputError
 from ...evaluation.cost import with_cost
 from ...evaluation.formats.conllu import Sentence, has_entities, missing_header, read_conllu
 from ...evaluation.formats.named import reader_of, require_files
-from ...evaluation.formats.reading import labelled_words
+from ...evaluation.formats.reading import load_sentences
 from ...evaluation.probes.probing import MIX, TASKS, ProbeData, ProbeOptions, probe
 from ...evaluation.statistics import Interval
-from ...evaluation.suite.result_cache import remembered
+from ...evaluation.suite.result_cache import cached_result
+from ..config_file import ConfigOption
 from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
 from ..progress import progress_bar
 from ..use.inference import Model, opened
@@ -22,34 +23,36 @@ _FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "dept
             "root_accuracy": "root accuracy"}
 
 
-def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|ner", help="Parts of speech, trees, "
-                                                      "relations to heads, or entities.")],
-                  train: Annotated[str, typer.Option(metavar="FILE", help="To train on: CoNLL-U, or for ner CoNLL "
-                                                     "columns or hub:NAME\\[:CONFIG]\\[:SPLIT] too.")],
-                  test: Annotated[str, typer.Option(metavar="FILE", help="To measure on.")],
-                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="To stop and to choose the layer by; "
-                                                           "else a tenth of --train.")] = None,
+def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|ner", help="Parts of speech, "
+                                                      "dependency trees, dependency relations, or entities.")],
+                  train: Annotated[str, typer.Option(metavar="FILE", help="Training data: CoNLL-U; for ner also "
+                                                     "CoNLL columns or hub:NAME\\[:CONFIG]\\[:SPLIT].")],
+                  test: Annotated[str, typer.Option(metavar="FILE", help="Test data.")],
+                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="Development data, to stop and to "
+                                                           "choose the layer. Default: a tenth of --train.")] = None,
                   model: Model = "mini",
-                  layers: Annotated[str | None, typer.Option(metavar="NAME,...", help="Of embeddings, hidden_0 ... and "
-                                                             "final_hidden; all by default.")] = None,
-                  mlp: Annotated[bool, typer.Option("--mlp", help="A probe with a hidden layer too.")] = False,
+                  layers: Annotated[str | None, typer.Option(metavar="NAME,...", help="Some of embeddings, hidden_0, "
+                                                             "... and final_hidden. Default: all.")] = None,
+                  mlp: Annotated[bool, typer.Option("--mlp", help="Add a probe with a hidden layer; not dep.")] = False,
                   seeds: Annotated[int, typer.Option(min=1, help="Runs of each probe.")] = 3,
-                  rank: Annotated[int, typer.Option(min=1, help="Of the structural probe, for dep.")] = 64,
+                  rank: Annotated[int, typer.Option(min=1, help="Rank of the structural probe (for dep).")] = 64,
                   pooling: Annotated[str | None, typer.Option(
-                      help="A word's vector from its pieces: ends (the first and the last, side by side), mean, first "
-                           "or last. Ends by default, and the mean for dep.")] = None,
-                  max_samples: Annotated[int | None, typer.Option(min=2, help="Sentences of each file, drawn by the "
-                                                                  "seed.")] = None,
-                  threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                      help="The vector of a word from its pieces: ends (first and last, side by side), mean, first or "
+                           "last. Default: ends, and mean for dep.")] = None,
+                  max_samples: Annotated[int | None, typer.Option(min=2, help="Maximum number of sentences per file, "
+                                                                  "drawn by the seed.")] = None,
+                  threads: ThreadsOption = 0, fresh: FreshOption = False, config: ConfigOption = None,
+                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Probe a model's word vectors, layer by layer, for parts of speech, dependencies or named entities.
 
-    Beside each figure: majority, word-type memory, the same probe on a model never trained, and a control task.
+    Baselines: the majority label, word-type memory, the same probe on an untrained model, and a control task.
 
     Example: mini-bert probe pos --model mini --train en_ewt-ud-train.conllu --test en_ewt-ud-test.conllu
+
+    Example: mini-bert probe pos --config probing --train en_ewt-ud-train.conllu --test en_ewt-ud-test.conllu
     """
     if task not in TASKS:
-        raise InputError(f"There is no task {task!r} to probe; there are {', '.join(TASKS)}.")
+        raise InputError(f"There is no task {task!r} to probe; choose one of {', '.join(TASKS)}.")
     options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
                            mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
                            pooling=pooling)
@@ -76,13 +79,12 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                 raise InputError(f"There is no file {file}.")
             if task == "ner" and has_entities(file, without_header=True):
                 raise DataError(missing_header(file))
-        found = remembered(f"probe-{task}", asked, [model, *files], with_cost(compute), fresh=fresh)
+        found = cached_result(f"probe-{task}", asked, [model, *files], with_cost(compute), fresh=fresh)
     shown = _trees(found) if task == "dep" else _labels(found)
     counts = ", ".join(f"{split} {figures['sentences']:,} sentences, {figures['words']:,} words"
                        for split, figures in found["sets"].items())
     if task == "ner" and any(Path(file).suffix == ".conllu" for file in files):
-        found["notes"] = [*found["notes"], "entities are those of Entity= in CoNLL-U: every mention, named or not, "
-                                           "pronouns too"]
+        found["notes"] = [*found["notes"], "entities come from Entity= in CoNLL-U: every mention, including pronouns"]
     notes = [escape(f"note: {note}") for note in found["notes"]]
     Output(as_json, quiet).result(
         {"model": model, "train": train, "test": test, "dev": dev,
@@ -91,8 +93,8 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
 
 
 def _read(path: str, task: str) -> list[Sentence]:
-    """CoNLL-U; for named entities also CoNLL columns and names such as hub:NAME."""
-    return labelled_words(path) if task == "ner" else read_conllu(path)
+    """Read CoNLL-U; for named entities also CoNLL columns and names such as hub:NAME."""
+    return load_sentences(path) if task == "ner" else read_conllu(path)
 
 
 def _shown(figures: dict[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""mini-bert blimp, agreement, facts and similarity: what a model knows without being trained for it."""
+"""mini-bert blimp, agreement, facts and similarity: zero-shot tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ from ...evaluation.formats.named import require_files
 from ...evaluation.ngrams import NgramCounts
 from ...evaluation.representations.similarity import CONTEXTS, STATIC, probe_semantic_knowledge
 from ...evaluation.statistics import Interval
-from ...evaluation.suite.result_cache import remembered
+from ...evaluation.suite.result_cache import cached_result
 from ...evaluation.zero_shot.agreement import agreement
 from ...evaluation.zero_shot.facts import probe_factual_knowledge
 from ...evaluation.zero_shot.minimal_pairs import minimal_pairs
-from ...evaluation.zero_shot.pseudo_likelihood import Progress
+from ...evaluation.zero_shot.pseudo_likelihood import ProgressCallback
 from ...text.corpora.corpus import MANIFEST
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
@@ -28,37 +28,37 @@ from ..progress import progress_bar
 from ..use.inference import Model, files_of, opened
 
 Train = Annotated[list[str] | None, typer.Option(
-    "--train", metavar="PATH", help="The text of the training, for the baselines to count: a prepared corpus, or text "
+    "--train", metavar="PATH", help="The training text, whose n-grams the baselines count: a prepared corpus, or text "
                                     "files and folders; may be repeated.")]
 _SCORERS = {"token": "model", "word": "whole words", "model": "model", "unigram": "unigram", "bigram": "bigram",
             "frequent": "frequent", "majority": "majority"}
 
 
-# -------------------------------------------------------------------- what the commands share
+# -------------------------------------------------------------------- shared by the commands
 
 @contextmanager
-def _progress(what: str, quiet: bool) -> Iterator[Progress]:
+def _progress(what: str, quiet: bool) -> Iterator[ProgressCallback]:
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task(what, total=1)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _counted_files(train: list[str] | None) -> list[Path]:
-    """The files behind --train, which a remembered result depends on."""
+    """The files of --train, which a cached result depends on."""
     if train and len(train) == 1 and (Path(train[0]) / MANIFEST).is_file():
         return [Path(train[0]) / MANIFEST, Path(train[0]) / "tokens.bin"]
     return files_of("--train", train)
 
 
 def _names(paths: list[Path]) -> list[str]:
-    """The names that stand in a result, which therefore depends on them."""
+    """The names of data sets, which are part of a result."""
     return [path.stem for path in paths]
 
 
 def _counts(train: list[str] | None, tokenizer: WordPieceTokenizer, output: Output) -> NgramCounts | None:
     if not train:
         return None
-    output.say(f"Counting the pieces of {escape(', '.join(train))} ...")
+    output.say(f"Counting n-grams of {escape(', '.join(train))} ...")
     return NgramCounts.of(list(train), tokenizer)
 
 
@@ -67,28 +67,28 @@ def _shown(found: dict[str, Any] | None, digits: int = 1, scale: float = 100.0) 
 
 
 def _notes(*notes: tuple[int, str]) -> list[str]:
-    """Sentences about what was met, for the numbers that are not zero."""
+    """The notes whose count is not zero."""
     return [text.format(f"{count:,}") for count, text in notes if count]
 
 
 # -------------------------------------------------------------------- commands
 
 def blimp_command(files: Annotated[list[str], typer.Argument(
-                      metavar="FILE...", help="Minimal pairs in BLiMP's JSONL, or folders with such files.")],
+                      metavar="FILE...", help="Minimal pairs in BLiMP's JSONL, or folders of such files.")],
                   model: Model = "mini",
                   whole_words: Annotated[bool, typer.Option(
-                      "--whole-words", help="Score also with the rest of the word masked; about a quarter "
+                      "--whole-words", help="Also score with the rest of the word masked; about a quarter "
                                             "slower.")] = False,
                   train: Train = None,
                   paradigms: Annotated[bool, typer.Option("--paradigms", help="Show every paradigm.")] = False,
                   max_samples: Annotated[int | None, typer.Option(
-                      "--max-samples", min=1, help="Pairs of a paradigm at the most, drawn by the seed.")] = None,
+                      "--max-samples", min=1, help="Maximum number of pairs per paradigm, drawn by the seed.")] = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Test grammar by minimal pairs: how often does the model find the grammatical sentence likelier?
+    """Test grammar by minimal pairs: how often does the model find the grammatical sentence more likely?
 
-    A sentence's score is its pseudo-log-likelihood: each token masked in turn. Ties count one half; intervals are
-    Wilson's, of 95 %. With --train, a unigram and a bigram scorer of that text stand beside the model.
+    The score of a sentence is its pseudo-log-likelihood: each token is masked in turn. Ties count one half; intervals
+    are Wilson's, at 95 %. With --train there are two baselines, a unigram and a bigram scorer of that text.
 
     Example: mini-bert blimp --model mini blimp/ --train wiki.txt --whole-words
     """
@@ -105,17 +105,17 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
 
     options = {"whole_words": whole_words, "train": train, "max_samples": max_samples, "seed": seed}
-    found = remembered("blimp", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
+    found = cached_result("blimp", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
     shown: list[Any] = [_grammar_table("phenomenon", found["phenomena"], found), ""]
     if paradigms:
         shown += [_grammar_table("paradigm", found["paradigms"], found), ""]
-    shown += _notes((found["left_out"], "{} pairs were left out: a sentence has no pieces of the vocabulary."),
-                    (found["ties"], "{} pairs are ties, and count one half."),
-                    (found["windowed"], "{} sentences are longer than the model takes: each mask saw what fits."),
-                    (found["unknown"], "{} sentences have words that the tokenizer does not know."),
+    shown += _notes((found["left_out"], "{} pairs were left out, because a sentence has no pieces of the vocabulary."),
+                    (found["ties"], "{} pairs are ties and count one half."),
+                    (found["windowed"], "{} sentences were too long for the model: each mask saw the part around it."),
+                    (found["unknown"], "{} sentences have words unknown to the tokenizer."),
                     (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced."))
     if not train:
-        shown.append("For a unigram and a bigram scorer beside the model, name the text of its training by --train.")
+        shown.append("For a unigram and a bigram baseline, name the training text with --train.")
     output.result({"model": model, "files": [str(path) for path in paths], **options, **found}, *shown,
                   shown_cost(found))
 
@@ -134,16 +134,16 @@ def _grammar_table(what: str, groups: list[dict[str, Any]], found: dict[str, Any
 
 
 def agreement_command(file: Annotated[str, typer.Argument(
-                          metavar="NAME", help="NAME.text and NAME.gold: either of them, or NAME.")],
+                          metavar="NAME", help="NAME, or one of the files NAME.text and NAME.gold.")],
                       model: Model = "mini", train: Train = None,
                       max_samples: Annotated[int | None, typer.Option(
-                          "--max-samples", min=1, help="Sentences at the most, drawn by the seed.")] = None,
+                          "--max-samples", min=1, help="Maximum number of sentences, drawn by the seed.")] = None,
                       threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
                       as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Test whether a masked verb agrees with its subject, by the number of nouns of the other number between them.
+    """Test whether a masked verb agrees with its subject, by the number of attractors between them.
 
-    Beside the model: the form that is more frequent (in the text of --train, or else in the sentences themselves
-    without the verbs asked for), with --train a bigram scorer, and the number that most of the verbs have.
+    An attractor is a noun of the other number. Baselines: the more frequent form (in the text of --train, or else in
+    the sentences without the masked verbs), a bigram scorer with --train, and the more frequent number.
 
     Example: mini-bert agreement --model mini agreement/subj_agr_filtered.text --train wiki.txt
     """
@@ -160,7 +160,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
 
     options = {"train": train, "max_samples": max_samples, "seed": seed}
-    found = remembered("agreement", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
+    found = cached_result("agreement", options, [model, *paths, *counted], with_cost(compute), fresh=fresh)
     scorers = list(found["total"]["accuracy"])
     names = [_SCORERS[scorer] for scorer in scorers]
     rows = table("attractors", "sentences", "left out", *names, right=("sentences", "left out", *names))
@@ -171,23 +171,23 @@ def agreement_command(file: Annotated[str, typer.Argument(
     output.result(
         {"model": model, "files": [str(path) for path in paths], **options, **found}, rows, "",
         f"Most of the verbs are {found['majority']}.",
-        *_notes((found["total"]["left_out"], "{} verbs were left out: not both forms are one piece of the vocabulary."),
-                (found["windowed"], "{} sentences are longer than the model takes: it saw the part around the verb."),
+        *_notes((found["total"]["left_out"], "{} verbs were left out, because not both forms are single pieces."),
+                (found["windowed"], "{} sentences were too long for the model: it saw the part around the verb."),
                 (found["invalid_bytes"], "{} bytes of the counted text were not UTF-8 and were replaced.")),
         shown_cost(found))
 
 
 def facts_command(files: Annotated[list[str], typer.Argument(
-                      metavar="FILE...", help="Prompts in LAMA's JSONL, a relation a file, or folders with such.")],
+                      metavar="FILE...", help="Prompts in LAMA's JSONL, one relation per file, or folders.")],
                   model: Model = "mini",
                   max_samples: Annotated[int | None, typer.Option(
-                      "--max-samples", min=1, help="Facts of a relation at the most, drawn by the seed.")] = None,
+                      "--max-samples", min=1, help="Maximum number of facts per relation, drawn by the seed.")] = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Ask for facts by prompts such as The capital of Denmark is [MASK], and by their negations.
+    """Test facts with prompts such as The capital of Denmark is [MASK], and with their negations.
 
-    P@1 and P@10: the answer is among the first one and ten of the vocabulary. Beside the model: always naming the most
-    frequent answer of the relation, and the model's choice among the relation's answers alone.
+    P@1 and P@10: the answer is among the first one and ten of the vocabulary. For comparison: always giving the most
+    frequent answer of the relation, and the model's choice among only the answers of the relation.
 
     Example: mini-bert facts --model mini lama/trex/
     """
@@ -201,7 +201,8 @@ def facts_command(files: Annotated[list[str], typer.Argument(
                                            threads=threads, progress=progress).to_dict()
 
     options = {"max_samples": max_samples, "seed": seed}
-    found = remembered("facts", {**options, "names": _names(paths)}, [model, *paths], with_cost(compute), fresh=fresh)
+    found = cached_result("facts", {**options, "names": _names(paths)}, [model, *paths], with_cost(compute),
+                          fresh=fresh)
     columns = ("facts", "left out", "in prompt", "P@1", "P@10", "MRR", "negated P@1", "same answer", "among answers",
                "frequent P@1")
     rows = table("relation", *columns, right=columns)
@@ -218,30 +219,30 @@ def facts_command(files: Annotated[list[str], typer.Argument(
     without = ", ".join(found["left_out_relations"])
     output.result(
         {"model": model, "files": [str(path) for path in paths], **options, **found}, rows, "",
-        *_notes((found["left_out"], "{} facts were left out: their objects are not one piece of the vocabulary."),
-                (in_prompt, "{} answers stand in their prompts, from where they could be copied."),
-                (found["windowed"], "{} prompts are longer than the model takes: it saw the part around the mask.")),
-        *([f"Relations of which nothing is left: {escape(without)}."] if without else []), shown_cost(found))
+        *_notes((found["left_out"], "{} facts were left out, because their objects are not single pieces."),
+                (in_prompt, "{} answers occur in their prompts and could be copied."),
+                (found["windowed"], "{} prompts were too long for the model: it saw the part around the mask.")),
+        *([f"Relations without any usable fact: {escape(without)}."] if without else []), shown_cost(found))
 
 
 def similarity_command(files: Annotated[list[str], typer.Argument(
-                           metavar="FILE...", help="Pairs of words with scores, or analogies as Google's.")],
+                           metavar="FILE...", help="Pairs of words with scores, or analogies in Google's format.")],
                        model: Model = "mini",
                        text: Annotated[list[str] | None, typer.Option(
-                           "--text", metavar="PATH", help="Text to find the words in; else each is a sentence alone. "
-                                                          "May be repeated.")] = None,
+                           "--text", metavar="PATH", help="Text with contexts of the words; may be repeated. "
+                                                          "Default: each word alone.")] = None,
                        layers: Annotated[list[int] | None, typer.Option(
-                           "--layer", help="A layer, 0 for the embeddings; may be repeated. All by default.")] = None,
+                           "--layer", help="A layer, 0 for the embeddings; may be repeated. Default: all.")] = None,
                        contexts: Annotated[int, typer.Option(
-                           "--contexts", min=1, help="Sentences of the text for a word at the most.")] = CONTEXTS,
+                           "--contexts", min=1, help="Maximum number of contexts per word.")] = CONTEXTS,
                        max_samples: Annotated[int | None, typer.Option(
-                           "--max-samples", min=1, help="Pairs or questions of a file at the most.")] = None,
+                           "--max-samples", min=1, help="Maximum number of pairs or questions per file.")] = None,
                        threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
                        as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Compare the similarity of words with people's judgement (Spearman), and solve analogies (3CosAdd).
+    """Compare the similarity of words with human judgements (Spearman), and solve analogies (3CosAdd).
 
-    For static vectors and for those of each layer. Beside them the same with the untrained model of that shape, and for
-    analogies the word that is nearest to the third one.
+    For static vectors and for those of each layer. Baselines: an untrained model of the same shape, and for analogies
+    the word that is nearest to the third one.
 
     Example: mini-bert similarity --model mini EN-SIMLEX-999.txt questions-words.txt --text wiki.txt
     """
@@ -256,8 +257,8 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                                             progress=progress).to_dict()
 
     options = {"text": text, "layers": layers or None, "contexts": contexts, "max_samples": max_samples, "seed": seed}
-    found = remembered("similarity", {**options, "names": _names(paths)}, [model, *paths, *read], with_cost(compute),
-                       fresh=fresh)
+    found = cached_result("similarity", {**options, "names": _names(paths)}, [model, *paths, *read], with_cost(compute),
+                          fresh=fresh)
     shown: list[Any] = []
     if found["similarity"]:
         rows = table("similarity", "vectors", "Spearman", "untrained", "pairs", "left out",
@@ -267,7 +268,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                          _shown(part["untrained"], 3, 1), f"{part['pairs']:,}", f"{part['left_out']:,}")
         shown += [rows, ""]
     if found["analogies"]:
-        numbers = ("3CosAdd", "nearest", "untrained", "questions", "left out", "words to choose from")
+        numbers = ("3CosAdd", "nearest", "untrained", "questions", "left out", "candidates")
         rows = table("analogies", "vectors", *numbers, right=numbers)
         for part in found["analogies"]:
             if part["section"] is None or part["layer"] == STATIC:
@@ -277,7 +278,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                              f"{part['candidates']:,}")
         shown += [rows, ""]
     shown += _notes((found["sentences"], "{} sentences of the text were read."),
-                    (found["without_context"], "{} words do not occur in the text and have static vectors alone."),
+                    (found["without_context"], "{} words do not occur in the text and have only static vectors."),
                     (found["invalid_bytes"], "{} bytes of the text were not UTF-8 and were replaced."))
     output.result({"model": model, "files": files, **options, **found}, *shown, shown_cost(found))
 

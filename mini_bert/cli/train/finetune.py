@@ -1,4 +1,4 @@
-"""mini-bert finetune and predict: a model for a task, and its answers."""
+"""mini-bert finetune and predict: train a model for a task, and use it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
 from ...evaluation.statistics import over_seeds
-from ...evaluation.suite.result_cache import remembered
+from ...evaluation.suite.result_cache import cached_result
 from ...evaluation.tasks.answers import answer_lines, too_long
 from ...evaluation.tasks.forgetting import masked_before_and_after
 from ...evaluation.tasks.run import run_task, usual_learning_rate
@@ -28,43 +28,47 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.checkpoints import require_writable
 from ...training.finetune import FinetuneConfig, Progress
 from ...training.workers import workers
+from ..config_file import ConfigOption
 from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
 from ..progress import progress_bar
 from ..use.inference import Model, files_of, lines, opened
 
 
-def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="The data to learn from.")],
-                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="The data to stop by, and to "
-                                                      "measure on if there is no --test.")],
-                     test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="The data to measure on, "
-                                                              "of which training sees nothing.")] = None,
+def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
+                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="Development data, to stop "
+                                                      "training, and to measure if there is no --test.")],
+                     test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test data, which "
+                                                              "training does not see.")] = None,
                      task: Annotated[str, typer.Option(help=f"One of {', '.join(TASKS)}.")] = "classification",
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
-                                                              "model of the seed that is best on --dev, in place of "
-                                                              "one that is there. It is trained each time.")] = None,
-                     epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 5,
+                                                              "model of the best seed by --dev, replacing an earlier "
+                                                              "one. With it, the model is always trained.")] = None,
+                     epochs: Annotated[int, typer.Option(min=1, help="Passes through the data.")] = 5,
                      learning_rate: Annotated[float | None, typer.Option(
                          help="Default: 7e-4 for small models, 5e-5 for others.")] = None,
-                     batch_size: Annotated[int, typer.Option(min=1, help="Examples a step.")] = 32,
+                     batch_size: Annotated[int, typer.Option(min=1, help="Examples per step.")] = 32,
                      settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another "
                                          "setting, such as layer_decay=0.9, freeze=embeddings or patience=2.")] = None,
-                     seeds: Annotated[int, typer.Option(min=1, help="Runs, each with a seed of its own.")] = 1,
-                     max_samples: Annotated[int | None, typer.Option(min=2, help="Examples at the most.")] = None,
+                     seeds: Annotated[int, typer.Option(min=1, help="Number of runs, each with its own seed.")] = 1,
+                     max_samples: Annotated[int | None, typer.Option(min=2, help="Limit of examples per file.")] = None,
                      random_init: Annotated[bool, typer.Option(
                          "--random-init/--no-random-init", help="Also train from random weights.")] = True,
-                     curve: Annotated[bool, typer.Option("--curve", help="Also with a part of the data: 1, 3, 10 and "
-                                                         "30 %.")] = False,
+                     curve: Annotated[bool, typer.Option("--curve", help="Also train on 1, 3, 10 and 30 % of the "
+                                                         "data.")] = False,
                      forgetting: Annotated[list[str] | None, typer.Option(
                          "--forgetting", metavar="FILE", help="Text on which to measure masked accuracy before and "
-                                                              "after.")] = None,
-                     threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                     as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Fine-tune a model for a task, and measure it beside its baselines.
+                                                              "after; may be repeated.")] = None,
+                     threads: ThreadsOption = 0, fresh: FreshOption = False, config_file: ConfigOption = None,
+                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Fine-tune a model for a task, and compare it with baselines.
 
-    Data: classification and pair, GLUE's TSV; ner, CoNLL or CoNLL-U; qa, SQuAD's JSON; or hub:NAME:CONFIG:SPLIT.
+    Data: GLUE's TSV for classification and pair, CoNLL or CoNLL-U for ner, SQuAD's JSON for qa; or
+    hub:NAME:CONFIG:SPLIT.
 
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
+
+    Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
     """
     if task not in TASKS:
         raise ConfigError(f"There is no task {task!r}; choose one of {', '.join(TASKS)}.")
@@ -77,12 +81,12 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      settings or [])
     output = Output(as_json, quiet)
 
-    said: list[dict[str, Any]] = []
+    printed: list[dict[str, Any]] = []
 
     def compute() -> dict[str, Any]:
         data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed, test=test)
         output.say(_counts(data.notes))
-        said.append(data.notes)
+        printed.append(data.notes)
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=quiet or as_json) as bar:
             result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), random_init=random_init,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
@@ -94,26 +98,26 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     options = {"task": task, "config": config.to_dict(), "seeds": seeds, "seed": seed, "max_samples": max_samples,
                "random_init": random_init, "curve": curve, "forgetting": forgetting, "test": test}
-    # what is saved must be the model of the figures, so that a model to be saved is always trained
-    found = remembered("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
-                       with_cost(compute), fresh=fresh or out is not None)
+    # with --out always train, so that the saved model is the one that the results belong to
+    found = cached_result("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
+                          with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "model": model, **found, "out": str(out) if out else None},
-                  *([] if said else [_counts(found["notes"]), ""]), *_shown(found, out))
+                  *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
 
 
 def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
-    """Refuse before the training what would fail after it."""
+    """Refuse before training what would fail after it."""
     if out is not None:
         require_writable(out)
         if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
-            raise ConfigError(f"--out {out} is not empty and holds no model of a task; choose another directory.")
+            raise ConfigError(f"--out {out} is not empty and does not contain a task model; choose another directory.")
     if forgetting and not model.modules.predicts_words:
-        raise ConfigError("--forgetting needs a model with an MLM head: this one cannot fill masks.")
+        raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
 
 
 def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: WordPieceTokenizer, texts: list[str],
                threads: int) -> dict[str, Any]:
-    """Masked loss and accuracy on some text, before and after."""
+    """Masked loss and accuracy on the texts, before and after."""
     with TemporaryDirectory() as folder:
         prepare(texts, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
         reports = masked_before_and_after(before, after, Corpus(made), length=min(64, before.config.max_seq_length),
@@ -127,15 +131,15 @@ def _config(values: dict[str, Any], settings: list[str]) -> FinetuneConfig:
     for setting in settings:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
-            raise ConfigError(f"{setting!r} is not a setting; write for instance layer_decay=0.9.")
+            raise ConfigError(f"{setting!r} is not a setting; write KEY=VALUE, such as layer_decay=0.9.")
         if key in (*values, "seed"):
-            raise ConfigError(f"{key} is not set by --set: it has an option of its own, --{key.replace('_', '-')}.")
+            raise ConfigError(f"{key} cannot be set with --set; use the option --{key.replace('_', '-')}.")
         changes[key] = value
     return FinetuneConfig.from_dict(values | changes)
 
 
 def _counts(notes: dict[str, Any]) -> str:
-    """How much data there is, and what of it was cut or left out."""
+    """The numbers of examples, and of those that were cut or left out."""
     return ", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
                      for name, value in notes.items())
 
@@ -164,8 +168,8 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
         figures.add_row(name, f"{100 * value:.1f}", *[""] * (len(names) - 1))
     seeds = len(found["figures"][names[0]])
     shown: list[object] = [figures, f"Percent; {f'{seeds} seeds, with 95 % intervals' if seeds > 1 else 'one seed'}.",
-                           "Measured on the test set, stopped by the development set." if found["dev_figures"] else
-                           "The development set served to stop and to measure by, which flatters; see --test."]
+                           "Measured on the test set, which training did not see." if found["dev_figures"] else
+                           "Measured on the development set, which also stopped training; see --test."]
     if found["curve"]:
         curve = table("share of the data", names[0], right=("share of the data", names[0]))
         for share, value in found["curve"].items():
@@ -180,17 +184,15 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
 
 
 def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",
-                                                        help="A model that `mini-bert finetune` made.")],
+                                                        help="A model that `mini-bert finetune` saved.")],
                     texts: Annotated[list[str] | None, typer.Argument(
-                        metavar="[TEXT]...", help="Texts, or lines of standard input; for a pair or a question, its "
-                                                  "two parts separated by a tab.")] = None,
-                    threads: ThreadsOption = 0, seed: SeedOption = 0, as_json: JsonOption = False,
-                    quiet: QuietOption = False) -> None:
-    """Answer with a fine-tuned model: a label for a text, entities in it, or the answer to a question.
+                        metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
+                                                  "pair, or question and text, by a tab.")] = None,
+                    threads: ThreadsOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Predict with a fine-tuned model: the label of a text, its entities, or the answer to a question.
 
     Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
     """
-
     saved = load_task(model)
     given = texts or lines(None)
     with workers(threads) as team:

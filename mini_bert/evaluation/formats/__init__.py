@@ -1,4 +1,4 @@
-"""Data sets in the formats that others use: one file a format, each giving plain records.
+"""Readers of published data sets, one file per format. Each returns plain records.
 
-A line that is not what it should be is refused with its file and number; nothing is guessed or skipped.
+A malformed line is refused with its file and line number; nothing is guessed or skipped.
 """

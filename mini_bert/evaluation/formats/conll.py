@@ -1,8 +1,8 @@
-"""CoNLL columns for named entities: a word a line, the word first and its label last, blank lines between sentences.
+"""CoNLL columns for named entities: one word per line, the label in the last column, blank lines between sentences.
 
-Columns are separated by tabs, or by white space where a line has no tab. Lines that begin with -DOCSTART- separate
-documents. Labels are O, B-TYPE and I-TYPE; an I- that continues nothing begins an entity, as in the first of the two
-conventions, and is given as B-.
+Columns are separated by tabs, or by white space in a line without tabs. Lines that begin with -DOCSTART- separate
+documents. Labels are O, B-TYPE and I-TYPE; an I- that continues no entity begins one (the IOB1 convention) and is
+returned as B-.
 """
 
 from os import PathLike
@@ -10,13 +10,13 @@ from os import PathLike
 from ...errors import DataError
 from ..tasks.bio import as_bio, is_bio
 from .conllu import Sentence
-from .lines import numbered_lines, wrong
+from .lines import line_error, numbered_lines
 
 _DOCUMENT = "-DOCSTART-"
 
 
 def read_conll(path: str | PathLike[str]) -> list[Sentence]:
-    """All sentences of a file, with words and entities."""
+    """All sentences of a file, with their entities."""
     sentences: list[Sentence] = []
     words: list[str] = []
     labels: list[str] = []
@@ -34,18 +34,18 @@ def read_conll(path: str | PathLike[str]) -> list[Sentence]:
             continue
         parts = line.split("\t") if "\t" in line else line.split()
         if len(parts) < 2:
-            raise wrong(path, number, f"{line.strip()!r} has one column; a word and its label are at least two")
+            raise line_error(path, number, f"{line.strip()!r} has one column; a word and its label need two")
         if columns and len(parts) != columns:
-            raise wrong(path, number, f"there are {len(parts)} columns, and {columns} in the lines before")
+            raise line_error(path, number, f"there are {len(parts)} columns, but {columns} in the preceding lines")
         columns = len(parts)
         word, label = parts[0].strip(), parts[-1].strip()
         if not word:
-            raise wrong(path, number, "the word is empty")
+            raise line_error(path, number, "the word is empty")
         if not is_bio(label):
-            raise wrong(path, number, f"the label {label!r} is none of O, B-TYPE and I-TYPE")
+            raise line_error(path, number, f"the label {label!r} is not O, B-TYPE or I-TYPE")
         words.append(word)
         labels.append(label)
     end()
     if not sentences:
-        raise DataError(f"{path} has no sentence.")
+        raise DataError(f"{path} has no sentences.")
     return sentences

@@ -1,8 +1,8 @@
-"""Facts in LAMA's JSON lines, a relation a file: prompts with one [MASK], their negations, and the answer.
+"""Facts in LAMA's JSON lines, one relation per file: prompts with one [MASK], their negations, and the answer.
 
     {"sub_label": ..., "obj_label": ..., "masked_sentences": [...], "masked_negations": [...]}
 
-Other fields are allowed and not read.
+Other fields are ignored.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from ...errors import DataError
 from ...text.vocabulary import SPECIAL_TOKENS
-from .lines import json_lines, text_field, wrong
+from .lines import json_lines, line_error, text_field
 
 _MASK = SPECIAL_TOKENS[4]
 
 
 class Fact(NamedTuple):
-    """A prompt with one [MASK], its negation if there is one, and the object that belongs there."""
+    """A prompt with one [MASK], its negation if there is one, and the object that fills the mask."""
 
     relation: str
     subject: str
@@ -28,18 +28,18 @@ class Fact(NamedTuple):
 
 
 def read_facts(path: str | PathLike[str]) -> list[Fact]:
-    """The facts of a JSONL file of LAMA's; its name is the relation's. Each of several prompts is a fact of its own."""
+    """Read a LAMA file; its name is the name of the relation. An entry with several prompts gives several facts."""
     facts = []
     for line, content in json_lines(path):
         subject, answer = (text_field(content, key, path, line) for key in ("sub_label", "obj_label"))
         if not answer.strip():
-            raise wrong(path, line, "the field 'obj_label' is empty")
+            raise line_error(path, line, "the field 'obj_label' is empty")
         prompts = _prompts(content, "masked_sentences", path, line)
         negations: Sequence[str | None] = [None] * len(prompts)
         if content.get("masked_negations"):
             negations = _prompts(content, "masked_negations", path, line)
         if len(negations) != len(prompts):
-            raise wrong(path, line, f"it has {len(prompts)} prompts and {len(negations)} negations")
+            raise line_error(path, line, f"it has {len(prompts)} prompts but {len(negations)} negations")
         facts += [Fact(Path(path).stem, subject, answer, *both) for both in zip(prompts, negations, strict=True)]
     if not facts:
         raise DataError(f"{path} has no facts.")
@@ -49,8 +49,8 @@ def read_facts(path: str | PathLike[str]) -> list[Fact]:
 def _prompts(content: dict[str, Any], key: str, path: str | PathLike[str], line: int) -> list[str]:
     value = content.get(key)
     if not isinstance(value, list) or not value or not all(isinstance(prompt, str) for prompt in value):
-        raise wrong(path, line, f"the field {key!r} is missing or is not a list of texts")
+        raise line_error(path, line, f"the field {key!r} is missing or is not a list of texts")
     for prompt in value:
         if prompt.count(_MASK) != 1:
-            raise wrong(path, line, f"a text of {key!r} has {prompt.count(_MASK)} times {_MASK}, not once")
+            raise line_error(path, line, f"a text of {key!r} contains {_MASK} {prompt.count(_MASK)} times, not once")
     return value

@@ -2,7 +2,7 @@
 
     {"sentence_good": ..., "sentence_bad": ..., "UID": paradigm, "linguistics_term": phenomenon, "field": ...}
 
-Other fields are allowed and not read.
+Other fields are ignored.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import DataError
-from .lines import json_lines, text_field, wrong
+from .lines import json_lines, line_error, text_field
 
 ENDING = ".jsonl"
 
@@ -27,7 +27,7 @@ class MinimalPair(NamedTuple):
 
 
 def data_files(names: Iterable[str | PathLike[str]], ending: str = ENDING) -> list[Path]:
-    """The files that are named, and of a folder those in it with this ending, in order; each of them once."""
+    """The named files, and the files with this ending in the named folders, without duplicates."""
     found: dict[Path, None] = {}
     for name in names:
         path = Path(name)
@@ -41,12 +41,12 @@ def data_files(names: Iterable[str | PathLike[str]], ending: str = ENDING) -> li
         else:
             raise DataError(f"There is no file or folder {path}.")
     if not found:
-        raise DataError(f"No data was named; name {ending} files, or folders that have some.")
+        raise DataError(f"No data was given; name {ending} files, or folders of them.")
     return list(found)
 
 
 def read_minimal_pairs(path: str | PathLike[str]) -> list[MinimalPair]:
-    """The pairs of a file, at least one."""
+    """The pairs of a file."""
     pairs = []
     for line, content in json_lines(path):
         good, bad, paradigm, phenomenon, field = (
@@ -54,7 +54,7 @@ def read_minimal_pairs(path: str | PathLike[str]) -> list[MinimalPair]:
             for key in ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field"))
         for key, value in (("sentence_good", good), ("sentence_bad", bad), ("UID", paradigm)):
             if not value.strip():
-                raise wrong(path, line, f"the field {key!r} is empty")
+                raise line_error(path, line, f"the field {key!r} is empty")
         pairs.append(MinimalPair(good, bad, paradigm, phenomenon, field))
     if not pairs:
         raise DataError(f"{path} has no minimal pairs.")

@@ -1,4 +1,4 @@
-"""Questions about a text, in SQuAD's JSON or as a plain list of objects with question, context and answer."""
+"""Questions about a text, in SQuAD's JSON or as a list of objects with question, context and answer."""
 
 import json
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from ...errors import DataError
 
 
 class Question(NamedTuple):
-    """A question, the text that holds its answer, and the answers that count as right."""
+    """A question, the text that contains its answer, and the answers that count as correct."""
 
     id: str
     question: str
     context: str
     answers: tuple[str, ...]
-    start: int                # of the first answer in the context, in characters; -1 if it has none
-    moved: bool = False       # the answer does not stand where it is said to begin, but elsewhere
+    start: int                # character offset of the first answer in the context; -1 if it is not there
+    moved: bool = False       # the answer was found at another offset than answer_start
 
 
 def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
-    """All questions of a file, and how many were left out because no answer of theirs stands in the context.
+    """All questions of a file, and how many were left out because none of their answers occurs in the context.
 
-    Those of SQuAD 2 that say so themselves, by is_impossible, are among the latter.
+    Questions that SQuAD 2 marks as is_impossible are also left out.
     """
     try:
         content = json.loads(Path(path).read_bytes())
@@ -38,15 +38,15 @@ def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
     elif isinstance(content, list):
         found, impossible = [_plain(item, number, path) for number, item in enumerate(content)], 0
     else:
-        raise DataError(f"{path} is neither SQuAD's JSON, an object with 'data', nor a list of questions.")
+        raise DataError(f"{path} is neither SQuAD's JSON (an object with 'data') nor a list of questions.")
     usable = [question for question in found if question.start >= 0]
     if not usable:
-        raise DataError(f"{path} has no question whose answer stands in its context.")
+        raise DataError(f"{path} has no question whose answer occurs in its context.")
     return usable, len(found) - len(usable) + impossible
 
 
 def _article(article: Any, place: str, path: str | PathLike[str]) -> tuple[list[Question], int]:
-    """The questions of an article, and how many of it are said to have no answer."""
+    """The questions of an article, and how many of them are marked as having no answer."""
     found, impossible = [], 0
     for j, paragraph in enumerate(_list(article, "paragraphs", place, path)):
         where = f"{place}.paragraphs[{j}]"
@@ -63,7 +63,7 @@ def _article(article: Any, place: str, path: str | PathLike[str]) -> tuple[list[
             answers = [(_text(answer, "text", f"{here}.answers[{n}]", path),
                         _start(answer, f"{here}.answers[{n}]", path))
                        for n, answer in enumerate(_list(qa, "answers", here, path))]
-            found.append(question_of(str(qa.get("id", here)), asked, context, answers))
+            found.append(make_question(str(qa.get("id", here)), asked, context, answers))
     return found, impossible
 
 
@@ -83,7 +83,7 @@ def _text(item: Any, key: str, place: str, path: str | PathLike[str]) -> str:
 def _start(answer: dict[str, Any], place: str, path: str | PathLike[str]) -> int:
     start = answer.get("answer_start")
     if type(start) is not int:
-        raise DataError(f"{path} is not SQuAD's JSON: {place} has no whole number 'answer_start'.")
+        raise DataError(f"{path} is not SQuAD's JSON: {place} has no integer 'answer_start'.")
     return start
 
 
@@ -91,34 +91,34 @@ def _plain(item: Any, number: int, path: str | PathLike[str]) -> Question:
     if not isinstance(item, dict):
         raise DataError(f"{path}, item {number}: it is a JSON {type(item).__name__}, not an object.")
     answers = item.get("answers", item.get("answer"))
-    if isinstance(answers, dict):                 # as the hub has them: {"text": [...], "answer_start": [...]}
+    if isinstance(answers, dict):                 # as on the Hugging Face hub: {"text": [...], "answer_start": [...]}
         answers = answers.get("text")
     texts = [answers] if isinstance(answers, str) else answers
     question, context = item.get("question"), item.get("context")
     if not isinstance(question, str) or not isinstance(context, str) or not isinstance(texts, list) \
             or not texts or not all(isinstance(text, str) for text in texts):
         raise DataError(f"{path}, item {number}: it needs the fields question, context and answer, all text.")
-    return question_of(str(item.get("id", number)), question, context, [(text, None) for text in texts])
+    return make_question(str(item.get("id", number)), question, context, [(text, None) for text in texts])
 
 
-def question_of(name: str, question: str, context: str, answers: Sequence[tuple[str, int | None]]) -> Question:
-    """A question with its answers, each with where it begins; if it does not stand there it is looked for.
+def make_question(name: str, question: str, context: str, answers: Sequence[tuple[str, int | None]]) -> Question:
+    """A question with its answers, each with its stated offset; an answer that is not there is searched for.
 
-    An answer that stands in the context comes first, so that training has something to show.
+    An answer that occurs in the context is put first, because training uses the first answer.
     """
-    for text, said in answers:
-        start = _found(text, said, context)
+    for text, stated in answers:
+        start = _found(text, stated, context)
         if start >= 0:
             texts = tuple(dict.fromkeys([text, *(other for other, _ in answers)]))
-            return Question(name, question, context, texts, start, moved=said is not None and start != said)
+            return Question(name, question, context, texts, start, moved=stated is not None and start != stated)
     return Question(name, question, context, tuple(dict.fromkeys(text for text, _ in answers)), -1)
 
 
-def _found(text: str, said: int | None, context: str) -> int:
-    """Where an answer stands, at best where it is said to; -1 if nowhere."""
+def _found(text: str, stated: int | None, context: str) -> int:
+    """The offset of an answer, preferably the stated one; -1 if it does not occur."""
     if not text:
         return -1
-    if said is not None and said >= 0 and context[said : said + len(text)] == text:
-        return said
+    if stated is not None and stated >= 0 and context[stated : stated + len(text)] == text:
+        return stated
     start = context.find(text)
     return start if start >= 0 else context.lower().find(text.lower())

@@ -1,6 +1,6 @@
-"""Words as people judge them, in lines: pairs with a score, "word word score"; or analogies, "a b c d", as Google's.
+"""Word similarity, one "word word score" per line; or analogies, one "a b c d" per line, as in Google's set.
 
-Sections of analogies begin with a colon and a name; it is by the first one that such a file is told.
+A section of analogies begins with a line ": NAME"; a file whose first line is such a line is read as analogies.
 """
 
 from math import isfinite
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import DataError
-from .lines import numbered_lines, wrong
+from .lines import line_error, numbered_lines
 
 
 class Similarity(NamedTuple):
-    """Pairs of words with people's scores."""
+    """Pairs of words with human similarity scores."""
 
     name: str
     pairs: list[tuple[str, str]]
@@ -21,7 +21,7 @@ class Similarity(NamedTuple):
 
 
 class Analogies(NamedTuple):
-    """Questions a b c d, and the section that each is in."""
+    """Questions a b c d (a is to b as c is to d), and the section of each."""
 
     name: str
     questions: list[tuple[str, str, str, str]]
@@ -29,7 +29,7 @@ class Analogies(NamedTuple):
 
 
 def read_words(path: str | PathLike[str]) -> Similarity | Analogies:
-    """Pairs, "word word score" a line; or, if the first line begins with a colon, analogies, four words a line."""
+    """Read analogies if the first line begins with a colon, otherwise pairs with scores."""
     lines = [(number, line.strip()) for number, line in numbered_lines(path) if line.strip()]
     if not lines:
         raise DataError(f"{path} has no words.")
@@ -40,13 +40,13 @@ def read_words(path: str | PathLike[str]) -> Similarity | Analogies:
     for number, line in lines:
         columns = line.split("\t") if "\t" in line else line.split()
         if len(columns) != 3:
-            raise wrong(path, number, f"it has {len(columns)} columns, not 3: word, word, score")
+            raise line_error(path, number, f"it has {len(columns)} columns, not 3: word, word, score")
         try:
             score = float(columns[2])
         except ValueError:
             score = float("nan")
         if not isfinite(score):
-            raise wrong(path, number, f"the score is {columns[2]!r}, not a number")
+            raise line_error(path, number, f"the score is {columns[2]!r}, not a number")
         pairs.append((columns[0].strip(), columns[1].strip()))
         scores.append(score)
     return Similarity(name, pairs, scores)
@@ -60,7 +60,7 @@ def _read_analogies(path: str | PathLike[str], name: str, lines: list[tuple[int,
             continue
         words = line.split()
         if len(words) != 4:
-            raise wrong(path, number, f"it has {len(words)} words, not 4: a is to b as c is to d")
+            raise line_error(path, number, f"it has {len(words)} words, not 4: a is to b as c is to d")
         questions.append((words[0], words[1], words[2], words[3]))
         sections.append(section)
     if not questions:

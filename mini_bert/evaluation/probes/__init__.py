@@ -1,1 +1,1 @@
-"""Probes: what can be read from vectors that stay as they are."""
+"""Probes: what a simple classifier or a linear map can read from the frozen vectors of a model."""

@@ -1,6 +1,6 @@
-"""A classifier on vectors that stay as they are: linear, or with one hidden layer, with a learned mix of layers.
+"""The classifier of a probe, on frozen vectors: linear or with one hidden layer, optionally on a mix of layers.
 
-    x      = gamma sum_l s_l x_l        s = softmax(mix_scores)        (a mix of layers; else x is given)
+    x      = gamma sum_l s_l x_l        s = softmax(mix_scores)        (with a mix of layers; otherwise x is the input)
     logits = x W + b                    or        logits = max(0, x W1 + b1) W + b
 
     dW = h^T dlogits   db = sum dlogits   dh = dlogits W^T             (h is x, or the hidden layer)
@@ -8,7 +8,7 @@
     dgamma = sum_l s_l t_l                t_l = sum over rows of dx . x_l
     dmix_scores_l = gamma s_l (t_l - sum_k s_k t_k)
 
-Trained by AdamW on the mean cross-entropy; the learning rate is halved when an epoch brings nothing on the
+Trained with AdamW on the mean cross-entropy. The learning rate is halved after an epoch without improvement on the
 development set, and the parameters of the best epoch are kept.
 """
 
@@ -28,32 +28,32 @@ from ...core.params import Parameters, ParamSpec
 from ...errors import InputError
 from ...randomness import generator
 from ...training.optimisers.adamw import AdamW
-from .quantised_vectors import HeldVectors
+from .quantised_vectors import QuantisedVectors
 
-Rows = Array | HeldVectors                # (N, H)
-Features = Sequence[Rows]                 # one, or one a layer for a mix of them
+Rows = Array | QuantisedVectors                # (N, H)
+Features = Sequence[Rows]                 # one, or one per layer for a mix
 _AT_A_TIME = 8192                         # rows of a prediction
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a classifier is trained."""
+    """Hyperparameters for training a probe classifier."""
 
     learning_rate: float = 4e-3
     batch_size: int = 512
     max_epochs: int = 20
-    halvings: int = 3             # of the learning rate, before training ends
+    halvings: int = 3             # of the learning rate before training ends
     weight_decay: float = 0.01
 
 
 class Classifier:
-    """Parameters, and the scores of classes that they give to rows of features."""
+    """Maps rows of features to scores of classes."""
 
     def __init__(self, features: int, classes: int, *, hidden: int = 0, layers: int = 1, seed: int = 0,
                  dtype: npt.DTypeLike = np.float32):
         if min(features, classes, layers) < 1 or hidden < 0:
             raise InputError(f"A classifier of {layers} layers of {features} features, {hidden} hidden units and "
-                             f"{classes} classes cannot be built; each but hidden must be at least 1.")
+                             f"{classes} classes cannot be built: all but the hidden units must be at least 1.")
         self.hidden, self.layers = hidden, layers
         self.params = Parameters(self._layout(features, classes), dtype)
         self.params.initialise(seed)
@@ -69,7 +69,7 @@ class Classifier:
         yield ParamSpec("b", (classes,))
 
     def forward(self, x: Sequence[Array]) -> tuple[Array, tuple[Any, ...]]:
-        """One array (N, H) a layer -> logits (N, classes)."""
+        """One array (N, H) per layer -> logits (N, classes)."""
         p = self.params
         weights = None
         if self.layers > 1:
@@ -89,10 +89,10 @@ class Classifier:
         return logits, (x, weights, mixed, h)
 
     def backward(self, dlogits: Array, cache: tuple[Any, ...], grads: Parameters) -> None:
-        """dlogits (N, classes): the gradients of all parameters take the place of what was in `grads`."""
+        """dlogits (N, classes) -> the gradients of all parameters, written over the contents of `grads`."""
         x, weights, mixed, h = cache
         p = self.params
-        ones = np.ones(len(dlogits), dlogits.dtype)               # a sum over rows as a product
+        ones = np.ones(len(dlogits), dlogits.dtype)               # sums over rows as products, which are faster
         np.matmul(h.T, dlogits, out=grads["W"])                   # logits = h W + b
         np.matmul(ones, dlogits, out=grads["b"])
         if not self.hidden and weights is None:
@@ -112,7 +112,7 @@ class Classifier:
         grads["mix_scores"][...] = softmax_backward(p["mix_gamma"] * along, weights)
 
     def predict(self, x: Features) -> IntArray:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         parts = [self.forward([layer[start : start + _AT_A_TIME] for layer in x])[0].argmax(axis=1)
                  for start in range(0, len(x[0]), _AT_A_TIME)]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
@@ -123,8 +123,8 @@ class Classifier:
         return [float(weight) for weight in weights]
 
 
-class Trained(NamedTuple):
-    """A classifier at its best epoch, and how it came there."""
+class TrainedClassifier(NamedTuple):
+    """A classifier with the parameters of its best epoch."""
 
     classifier: Classifier
     epochs: int
@@ -132,17 +132,17 @@ class Trained(NamedTuple):
 
 
 def train_classifier(train: Features, labels: IntArray, dev: Features, dev_labels: IntArray, classes: int, *,
-                     hidden: int = 0, recipe: Recipe | None = None, seed: int = 0) -> Trained:
-    """Train on rows of features with their labels, and stop by the accuracy on `dev`."""
+                     hidden: int = 0, recipe: Recipe | None = None, seed: int = 0) -> TrainedClassifier:
+    """Train on rows of features with their labels; stop by the accuracy on `dev`."""
     recipe = recipe or Recipe()
     if not len(labels) or not len(dev_labels):
-        raise InputError(f"A classifier needs rows to train on and rows to stop by; there are {len(labels)} "
-                         f"and {len(dev_labels)}.")
+        raise InputError(f"A classifier needs rows to train on and a development set; there are {len(labels)} "
+                         f"and {len(dev_labels)} rows.")
     for x, y in ((train, labels), (dev, dev_labels)):
         if any(len(layer) != len(y) for layer in x):
             raise InputError(f"There are {len(x[0])} rows of features for {len(y)} labels.")
     if labels.min() < 0 or labels.max() >= classes:
-        raise InputError(f"Labels go from {labels.min()} to {labels.max()}; {classes} classes are 0 to {classes - 1}.")
+        raise InputError(f"Labels are {labels.min()} to {labels.max()}; {classes} classes are 0 to {classes - 1}.")
     N = len(labels)
     made = Classifier(train[0].shape[1], classes, hidden=hidden, layers=len(train), seed=seed, dtype=train[0].dtype)
     grads = made.params.zeros_like()
@@ -166,20 +166,20 @@ def train_classifier(train: Features, labels: IntArray, dev: Features, dev_label
         else:
             rate, halvings = rate / 2, halvings + 1
     made.params.flat[...] = best_flat
-    return Trained(made, epoch, best)
+    return TrainedClassifier(made, epoch, best)
 
 
 # ---------------------------------------------------------------- features and checks
 
 
 def _taken(rows: Rows, some: IntArray, out: Array) -> Array:
-    if isinstance(rows, HeldVectors):
+    if isinstance(rows, QuantisedVectors):
         return rows.take(some, out)
     return np.take(rows, some, axis=0, out=out, mode="clip")
 
 
 class Scaling(NamedTuple):
-    """What makes features of mean zero and deviation one on the set that it was measured on."""
+    """Standardisation of features: mean zero and deviation one on the set that it was computed from."""
 
     mean: Array
     deviation: Array
@@ -191,17 +191,17 @@ class Scaling(NamedTuple):
         squares = sum(np.einsum("ij,ij->j", part, part, dtype=np.float64)
                       for part in (x[start : start + _AT_A_TIME] - mean for start in starts))
         deviation = np.sqrt(squares / len(x))
-        deviation[deviation < 1e-8] = 1           # a feature that never changes says nothing
+        deviation[deviation < 1e-8] = 1           # a constant feature
         return cls(mean.astype(x.dtype), deviation.astype(x.dtype))
 
     def apply(self, x: Array) -> None:
-        """In place."""
+        """Standardise x in place."""
         x -= self.mean
         x /= self.deviation
 
 
 def gradient_checks(seed: int = 0) -> list[CheckResult]:
-    """Every parameter's gradient of c . logits, c random, and of the loss, for each form of classifier."""
+    """Check the gradients of c . logits, with random c, and of the loss, for each form of classifier."""
     results = []
     for case, hidden, layers in (("linear", 0, 1), ("MLP", 4, 1), ("mix, linear", 0, 3), ("mix, MLP", 4, 3)):
         rng = generator(seed, "gradcheck", "classifier", case)

@@ -1,9 +1,9 @@
-"""Probes: what a simple classifier can read off a model's word vectors, beside what it reads without the model.
+"""Probes: what a simple classifier can read from a model's word vectors, with the baselines that it has to beat.
 
-The baselines stand in the same result. Majority: the most frequent label. Memory: the word's most frequent label in
-training. Random init: the same probe on a model of the same shape that was never trained, one for each seed. Control
-task (Hewitt and Liang, 2019): each word type has a label drawn at random; a probe that is good at it learns words by
-heart, and the selectivity, accuracy less control accuracy, is low. The best layer is chosen on the development set.
+Majority: the most frequent label. Memory: the most frequent label of the word in training. Random init: the same
+probe on an untrained model of the same shape, one for each seed. Control task (Hewitt and Liang, 2019): each word
+type gets a random label; a probe that is good at this memorises words, and its selectivity, accuracy minus control
+accuracy, is low. The best layer is chosen on the development set.
 """
 
 from collections import Counter
@@ -20,26 +20,29 @@ from ...errors import DataError, InputError
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
+from ..built_in import built_in_minimal_pairs
 from ..formats.conllu import Sentence
+from ..model_tokenizer import model_tokenizer
 from ..statistics import Interval, over_seeds
 from ..tasks.bio import entity_f1
-from .classifier import Features, Recipe, Scaling, Trained, train_classifier
-from .quantised_vectors import HeldVectors
+from ..zero_shot.minimal_pairs import minimal_pairs
+from .classifier import Features, Recipe, Scaling, TrainedClassifier, train_classifier
+from .quantised_vectors import QuantisedVectors
 from .sets import SPLITS, ProbeSets, probe_sets
 from .structural import probe_dependencies
 from .word_vectors import chosen_layers
 
 MIX = "mix"
-ProbeProgress = Callable[[str, int, int], None]       # what is done, how much of it, of how much
+ProbeProgress = Callable[[str, int, int], None]       # what is being done, how many are done, of how many
 
 
 def _universal(sentence: Sentence) -> tuple[str, ...] | None:
-    """Relations without their language's own subtypes: nsubj:pass is nsubj."""
+    """Relations without language-specific subtypes: nsubj:pass becomes nsubj."""
     return None if sentence.relations is None else tuple(name.split(":")[0] for name in sentence.relations)
 
 
 class LabelTask(NamedTuple):
-    """A task with one label a word: where the labels are, what they are called in a file, the figure that counts."""
+    """A task with one label per word: how to get the labels, what they are called, and the main metric."""
 
     labels: Callable[[Sentence], tuple[str, ...] | None]
     source: str
@@ -54,15 +57,15 @@ TASKS = ("pos", "dep", "deplabel", "ner")
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """What a probe may be asked for."""
+    """The options of a probe."""
 
-    layers: tuple[str, ...] | None = None         # all of them, and their mix
-    mlp: bool = False                             # a probe with a hidden layer too
+    layers: tuple[str, ...] | None = None         # None: all of them, and their mix
+    mlp: bool = False                             # also probe with a hidden layer
     hidden: int = 64
     seeds: int = 3
     seed: int = 0
     max_samples: int | None = None
-    pooling: str | None = None                    # of a word's pieces: ends for labels, mean for trees if not said
+    pooling: str | None = None                    # of a word's pieces; default: ends for labels, mean for trees
     threads: int = 0
     recipe: Recipe = field(default_factory=Recipe)
     rank: int = 64                                # of the structural probe
@@ -71,19 +74,19 @@ class ProbeOptions:
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """The figures of one probe on one layer; `f1` is of entities, by exact spans."""
+    """The scores of one probe on one layer; `f1` counts entities with exact spans."""
 
     layer: str
     probe: str                                    # linear or mlp
-    dev: Interval                                 # the figure that counts, on the development set
+    dev: Interval                                 # the main metric on the development set
     accuracy: Interval
     control: Interval
     selectivity: Interval
     random_dev: Interval
-    random: Interval                              # accuracy of the same probe on models that were never trained
+    random: Interval                              # accuracy of the same probe on untrained models
     f1: Interval | None = None
     random_f1: Interval | None = None
-    mix: list[float] | None = None                # weights of the layers
+    mix: list[float] | None = None                # weight of each layer
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value._asdict() if isinstance(value, Interval) else value
@@ -107,9 +110,9 @@ class ProbeReport:
         return row.f1 if self.figure == "f1" and row.f1 is not None else row.accuracy
 
     def verdict(self) -> dict[str, Any]:
-        """The linear probe's best layer on the development set, against the strongest of each kind of baseline.
+        """The linear probe's best single layer by the development set, against the strongest baseline of each kind.
 
-        Both are of single layers; the score of the learned mix stands beside them.
+        The score of the learned mix is given separately.
         """
         linear = [row for row in self.rows if row.probe == "linear" and row.layer != MIX]
         mix = [self.score(row).mean for row in self.rows if row.probe == "linear" and row.layer == MIX]
@@ -128,12 +131,12 @@ class ProbeReport:
                 "verdict": self.verdict(), "notes": self.notes}
 
 
-# ---------------------------------------------------------------- labels and figures
+# ---------------------------------------------------------------- labels and metrics
 
 
 @dataclass(frozen=True)
 class _Labelled:
-    """Each split's words and labels in reading order; a label that training has not is -1."""
+    """The words and labels of each split in reading order; the id of a label that is not in training is -1."""
 
     names: list[str]
     words: dict[str, list[str]]
@@ -154,12 +157,12 @@ def _labelled(task: LabelTask, sets: ProbeSets) -> _Labelled:
         gold[split] = [label for sentence in labels for label in sentence or ()]
     names = [name for name, _ in Counter(gold["train"]).most_common()]
     if len(names) < 2:
-        raise DataError(f"All {task.source} of the training set are {names[0]!r}; there is nothing to learn.")
+        raise DataError(f"All {task.source} of the training set are {names[0]!r}, so there is nothing to learn.")
     number = {name: i for i, name in enumerate(names)}
     notes = []
     for split in ("dev", "test"):
         if unseen := Counter(label for label in gold[split] if label not in number):
-            notes.append(f"{split}: {sum(unseen.values()):,} words have labels that training has not, and count as "
+            notes.append(f"{split}: {sum(unseen.values()):,} words have labels that are not in training, and count as "
                          f"wrong: {', '.join(sorted(unseen))}")
     ids = {split: np.array([number.get(label, -1) for label in gold[split]]) for split in SPLITS}
     return _Labelled(names, words, gold, ids, {split: sets.alignments[split].offsets for split in SPLITS}, notes)
@@ -176,7 +179,7 @@ def _figures(task: LabelTask, data: _Labelled, split: str, predicted: IntArray) 
 
 
 def word_memory(words: Sequence[str], labels: IntArray, asked: Sequence[str]) -> IntArray:
-    """Each asked word's most frequent label in training, the most frequent of all for a word that was not there."""
+    """The most frequent training label of each word in `asked`; the overall most frequent label for an unseen word."""
     counts: dict[str, Counter[int]] = {}
     for word, label in zip(words, labels.tolist(), strict=True):
         counts.setdefault(word, Counter())[label] += 1
@@ -187,7 +190,7 @@ def word_memory(words: Sequence[str], labels: IntArray, asked: Sequence[str]) ->
 
 def control_labels(words: Mapping[str, Sequence[str]], labels: IntArray, classes: int,
                    seed: int) -> dict[str, IntArray]:
-    """The control task: each word type of all splits has a label, drawn as labels are distributed in training."""
+    """The control task: a random label for each word type, drawn from the label distribution in training."""
     types = sorted({word for split in words.values() for word in split})
     share = np.bincount(labels, minlength=classes) / len(labels)
     drawn = generator(seed, "control task").choice(classes, len(types), p=share)
@@ -214,19 +217,19 @@ class _Outcome(NamedTuple):
 def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, train: Sequence[Sentence],
                  test: Sequence[Sentence], dev: Sequence[Sentence] | None = None, options: ProbeOptions | None = None,
                  progress: ProbeProgress | None = None) -> ProbeReport:
-    """Probe every layer, and their learned mix, for the labels of a task: pos, deplabel or ner."""
+    """Probe every layer, and a learned mix of them, for the labels of a task: pos, deplabel or ner."""
     options = options or ProbeOptions()
     if task not in LABEL_TASKS:
-        raise InputError(f"There is no task {task!r} with a label a word; there are {', '.join(LABEL_TASKS)}.")
+        raise InputError(f"There is no task {task!r} with one label per word; choose one of {', '.join(LABEL_TASKS)}.")
     if options.seeds < 1:
         raise InputError(f"seeds must be at least 1, not {options.seeds}.")
-    chosen_layers(model, options.layers)              # an unknown one is refused before anything is computed
+    chosen_layers(model, options.layers)              # refuse an unknown layer before anything is computed
     kind, seeds = LABEL_TASKS[task], range(options.seed, options.seed + options.seeds)
     sets = probe_sets(model, tokenizer, train, test, dev, max_samples=options.max_samples, seed=options.seed)
     data, pooling = _labelled(kind, sets), options.pooling or "ends"
     notes = sets.notes + data.notes
     lowered = {split: [word.lower() for word in words] for split, words in data.words.items()}
-    types = lowered if tokenizer.lowercase else data.words        # words that the model can tell apart
+    types = lowered if tokenizer.lowercase else data.words        # words that the model can distinguish
     controls = {seed: control_labels(types, data.ids["train"], len(data.names), seed) for seed in seeds}
     baselines = {"majority": _figures(kind, data, "test", np.zeros(len(data.ids["test"]), np.int64)),
                  **{name: _figures(kind, data, "test", word_memory(words["train"], data.ids["train"], words["test"]))
@@ -236,7 +239,7 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
     groups = sets.layer_groups(model, options.layers, pooling=pooling)
     if len(groups) > 1:
         notes.append(f"the mix of layers was left out: the vectors of {sum(map(len, groups))} layers do not fit into "
-                     f"{sets.max_bytes / 1e9:.1f} GB together, so at most {len(groups[0])} were held at a time")
+                     f"{sets.max_bytes / 1e9:.1f} GB together, so at most {len(groups[0])} layers were held at a time")
 
     def run(team: Workers, network: MiniBERT, what: str, targets: Sequence[str],
             for_seeds: Sequence[int]) -> dict[_Job, _Outcome]:
@@ -245,7 +248,7 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
         total = len(chosen_layers(model, options.layers))
         total = (total + (len(groups) == 1 < total)) * len(probes) * len(targets) * len(for_seeds)
 
-        def of_group(number: int, group: list[str]) -> None:          # what it holds is gone when it returns
+        def run_group(number: int, group: list[str]) -> None:         # a function, so that its vectors are freed
             def encoded(done: int) -> None:
                 say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
 
@@ -254,7 +257,7 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
             chosen = {name: [name] for name in group}
             if len(groups) == 1 and len(group) > 1:
                 chosen[MIX] = group
-            # the mixes take longest and go first
+            # mixes take longest, so they go first
             jobs = [_Job(name, probe, target, seed) for name in reversed(chosen) for probe in probes
                     for target in targets for seed in for_seeds]
 
@@ -270,13 +273,13 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
             team.map(one, jobs)
 
         for number, group in enumerate(groups):
-            of_group(number, group)
+            run_group(number, group)
         return found
 
     with workers(options.threads) as team:
         ours = run(team, model, "model", ("task", "control"), seeds)
         untrained: dict[_Job, _Outcome] = {}
-        for seed in seeds:                # another model for each, one in memory at a time
+        for seed in seeds:                # one untrained model in memory at a time
             untrained |= run(team, MiniBERT(model.config, seed=seed), f"random init {seed}", ("task",), [seed])
     rows = [_row(kind, ours, untrained, layer, probe, seeds) for probe in probes
             for layer in [*chosen_layers(model, options.layers), MIX]
@@ -284,12 +287,12 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
     return ProbeReport(task, kind.figure, len(data.names), sets.to_dict(), baselines, rows, notes, options.seeds)
 
 
-def _standardised(splits: dict[str, HeldVectors]) -> dict[str, HeldVectors]:
+def _standardised(splits: dict[str, QuantisedVectors]) -> dict[str, QuantisedVectors]:
     scaling = Scaling.of(splits["train"])
     return {split: x.standardised(scaling.mean, scaling.deviation) for split, x in splits.items()}
 
 
-def _outcome(task: LabelTask, data: _Labelled, target: str, made: Trained, x: Mapping[str, Features],
+def _outcome(task: LabelTask, data: _Labelled, target: str, made: TrainedClassifier, x: Mapping[str, Features],
              gold: IntArray) -> _Outcome:
     predicted, mix = made.classifier.predict(x["test"]), made.classifier.mix()
     if target == "control":
@@ -318,7 +321,7 @@ def _row(task: LabelTask, ours: Mapping[_Job, _Outcome], untrained: Mapping[_Job
 
 
 class ProbeData(NamedTuple):
-    """The sentences of a task."""
+    """The sentences of a task; without `dev`, a tenth of `train` is used to stop and to choose the layer."""
 
     train: Sequence[Sentence]
     test: Sequence[Sentence]
@@ -327,7 +330,7 @@ class ProbeData(NamedTuple):
 
 def probe(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, data: ProbeData,
           options: ProbeOptions | None = None, progress: ProbeProgress | None = None) -> dict[str, Any]:
-    """One of TASKS, as what JSON can hold."""
+    """Run one of TASKS; the result is plain data for JSON."""
     options = options or ProbeOptions()
     if task == "dep":
         return probe_dependencies(model, tokenizer, *data, layers=options.layers, seeds=options.seeds,
@@ -337,19 +340,38 @@ def probe(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, data: Probe
     return probe_labels(model, tokenizer, task, *data, options=options, progress=progress).to_dict()
 
 
-def analyze_linguistic_probes(model: MiniBERT, probe_tasks: Mapping[str, ProbeData], tokenizer: WordPieceTokenizer,
-                              options: ProbeOptions | None = None,
+def analyze_linguistic_probes(model: MiniBERT, probe_tasks: Mapping[str, ProbeData],
+                              tokenizer: WordPieceTokenizer | None = None, options: ProbeOptions | None = None,
                               progress: ProbeProgress | None = None) -> dict[str, dict[str, Any]]:
-    """Each of the tasks, pos, dep, deplabel or ner, on its data: what the model knows, beside what is needed to say so.
+    """Probe the model for each task (pos, dep, deplabel, ner) on its data, with baselines.
+
+    The tokenizer is by default that of the loaded model.
     """
+    if not isinstance(probe_tasks, Mapping) or not all(isinstance(data, tuple) for data in probe_tasks.values()):
+        raise InputError('probe_tasks must map each task to its sentences, such as {"pos": ProbeData(train, test)}; '
+                         "read_conllu reads them from a treebank.")
     if unknown := [task for task in probe_tasks if task not in TASKS]:
-        raise InputError(f"There is no task {unknown[0]!r} to probe; there are {', '.join(TASKS)}.")
-    return {task: probe(model, tokenizer, task, data, options, progress) for task, data in probe_tasks.items()}
+        raise InputError(f"There is no task {unknown[0]!r} to probe; choose some of {', '.join(TASKS)}.")
+    tokenizer = model_tokenizer(model, tokenizer)
+    return {task: probe(model, tokenizer, task, ProbeData(*data), options, progress)
+            for task, data in probe_tasks.items()}
 
 
-def probe_syntactic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence],
-                              test: Sequence[Sentence], dev: Sequence[Sentence] | None = None,
+def probe_syntactic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+                              train: Sequence[Sentence] | None = None, test: Sequence[Sentence] | None = None,
+                              dev: Sequence[Sentence] | None = None,
                               options: ProbeOptions | None = None) -> dict[str, dict[str, Any]]:
-    """Parts of speech, relations to heads, and trees, from one treebank."""
+    """Probe for parts of speech, dependency relations and trees, if a treebank is given as `train` and `test`.
+
+    Without one, the built-in minimal pairs are scored: agreement of verbs, determiners and reflexives. The tokenizer
+    is by default that of the loaded model.
+    """
+    tokenizer, options = model_tokenizer(model, tokenizer), options or ProbeOptions()
+    if train is None and test is None:
+        found = minimal_pairs(model, tokenizer, built_in_minimal_pairs(), max_samples=options.max_samples,
+                              seed=options.seed, threads=options.threads)
+        return {"minimal_pairs": found.to_dict()}
+    if train is None or test is None:
+        raise InputError("A treebank needs sentences to train on and to test on; give both train and test, or neither.")
     data = ProbeData(train, test, dev)
     return analyze_linguistic_probes(model, {"pos": data, "deplabel": data, "dep": data}, tokenizer, options)

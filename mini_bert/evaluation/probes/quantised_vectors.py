@@ -1,10 +1,10 @@
-"""Word vectors of a layer in little memory: whole numbers of 16 bits, and each piece's row once.
+"""Word vectors of one layer, quantised to 16 bits to save memory.
 
-    row = q s        q whole numbers from -32767 to 32767, s the greatest of |row| / 32767
+    row = q s        q integers from -32767 to 32767, s = max |row| / 32767
 
-What that rounds off is below 1/65000 of a row's greatest number, far less than a probe can see. Where a word's vector
-is its first and last piece side by side, most words have one piece and so need one row and not two. The rows of a
-batch become float32, and are standardised, when they are asked for.
+The rounding error is below 1/65000 of the largest element of a row, far below what a probe can detect. With the
+pooling `ends`, a word's vector is its first and its last piece side by side; a word of one piece is stored as one row.
+Rows are converted to float32, and standardised, when a batch is read.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from ...errors import InputError
 from .word_vectors import POOLINGS, Alignment, Ints, Pooling
 
 _LARGEST = 32767
-_BYTES = 2                    # of a number; the one scale of a row is not counted
+_BYTES = 2                    # per element; the scale of each row is not counted
 
 
 def rows_of_words(alignment: Alignment, pooling: str) -> Ints:
-    """The first row of each word (N,), and behind them how many rows there are in all."""
+    """The index of the first row of each word (N,), followed by the total number of rows."""
     if pooling not in POOLINGS:
         raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}.")
     rows = np.ones(len(alignment.pieces), np.int64)
@@ -31,13 +31,13 @@ def rows_of_words(alignment: Alignment, pooling: str) -> Ints:
     return np.concatenate([[0], np.cumsum(rows)])
 
 
-def held_bytes(alignment: Alignment, pooling: str, hidden_size: int) -> int:
-    """What one layer of such vectors takes."""
+def quantised_bytes(alignment: Alignment, pooling: str, hidden_size: int) -> int:
+    """The memory of one layer of quantised vectors."""
     return int(rows_of_words(alignment, pooling)[-1]) * hidden_size * _BYTES
 
 
-class HeldVectors:
-    """Vectors (N, D) of one layer, read like an array of float32; `standardised` shifts and scales what is read."""
+class QuantisedVectors:
+    """Vectors (N, D) of one layer, read like a float32 array; `standardised` shifts and scales what is read."""
 
     dtype = np.dtype(np.float32)
 
@@ -45,7 +45,7 @@ class HeldVectors:
         where = rows_of_words(alignment, pooling)
         self._kind: Pooling = POOLINGS[pooling]
         self._first, self._H = where[:-1], hidden_size
-        self._last = where[1:] - 1                    # the same row for a word of one piece
+        self._last = where[1:] - 1                    # for a word of one piece the same row
         self._rows = np.zeros((int(where[-1]), hidden_size), np.int16)
         self._scale = np.zeros(len(self._rows), np.float32)
         self._shift: npt.NDArray[np.float32] | None = None
@@ -59,7 +59,10 @@ class HeldVectors:
         return len(self._first)
 
     def put(self, words: Ints, states: npt.NDArray[Any], start: Ints, count: Ints) -> None:
-        """The vectors of some words, whose pieces are states[start : start + count]; words apart may be put at once."""
+        """Store the vectors of some words, whose pieces are states[start : start + count].
+
+        Different words may be stored from different threads.
+        """
         if self._kind.vectors == 1:
             self._write(self._first[words], self._kind.of(states, start, count))
         else:
@@ -73,16 +76,16 @@ class HeldVectors:
             self._scale[rows] = scale
             self._rows[rows] = np.rint(values / np.maximum(scale, np.finfo(np.float32).tiny)[:, None])
 
-    def standardised(self, shift: npt.NDArray[Any] | None, deviation: npt.NDArray[Any]) -> "HeldVectors":
+    def standardised(self, shift: npt.NDArray[Any] | None, deviation: npt.NDArray[Any]) -> "QuantisedVectors":
         """The same rows, read as (vector - shift) / deviation."""
-        made = object.__new__(HeldVectors)
+        made = object.__new__(QuantisedVectors)
         made.__dict__.update(self.__dict__)
         made._shift = None if shift is None else shift.astype(np.float32)
         made._factor = (1 / deviation).astype(np.float32)
         return made
 
     def take(self, words: IntArray, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
-        """The vectors (n, D) of words by their numbers."""
+        """The vectors (n, D) of words by index."""
         made = np.empty((len(words), self.shape[1]), np.float32) if out is None else out
         for k, rows in enumerate((self._first[words], self._last[words])[: self._kind.vectors]):
             part = made[:, k * self._H : (k + 1) * self._H]
@@ -95,6 +98,6 @@ class HeldVectors:
         return made
 
     def __getitem__(self, words: slice | Sequence[int] | IntArray) -> npt.NDArray[np.float32]:
-        """Those of a slice (n, D), or of an array of numbers (..., D)."""
+        """The vectors of a slice (n, D), or of an array of indices (..., D)."""
         numbers = np.arange(len(self))[words] if isinstance(words, slice) else np.asarray(words)
         return self.take(numbers.reshape(-1)).reshape(*numbers.shape, -1)

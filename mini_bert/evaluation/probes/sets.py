@@ -1,4 +1,4 @@
-"""The three sets that a probe works with: to train on, to choose and stop by, and to measure on."""
+"""The training, development and test set of a probe, and their word vectors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
 from ..formats.conllu import Sentence
 from ..samples import sampled
-from .quantised_vectors import HeldVectors, held_bytes
+from .quantised_vectors import QuantisedVectors, quantised_bytes
 from .word_vectors import Alignment, align_words, chosen_layers, read_states
 
 SPLITS = ("train", "dev", "test")
-DEV_SHARE = 0.1                           # of the sentences for training, where there is no set to stop by
-MAX_BYTES = 2_200_000_000                 # of the vectors that are held at a time, the model, and a random one beside
-_FEW_WORDS = 2000                         # for training; below, a probe says little
+DEV_SHARE = 0.1                           # of the training sentences, if no development set is given
+MAX_BYTES = 2_200_000_000                 # for the vectors held at a time, the model, and a randomly initialised model
+_FEW_WORDS = 2000                         # of training; with fewer, a probe says little
 
 
 @dataclass(frozen=True)
 class ProbeSets:
-    """Sentences to train on, to choose by and to measure on, with their pieces; and notes on what was left out."""
+    """The sentences of each split with their alignment to pieces, and notes on sampled, cut or windowed sentences."""
 
     sentences: dict[str, list[Sentence]]
     alignments: dict[str, Alignment]
@@ -32,30 +32,31 @@ class ProbeSets:
 
     def layer_groups(self, model: MiniBERT, layers: Sequence[str] | None = None, *,
                      pooling: str = "ends") -> list[list[str]]:
-        """The layers, all by default, in groups whose vectors fit into `max_bytes`: one group if all do.
+        """The layers, all by default, in groups whose vectors fit into `max_bytes`; one group if all fit.
 
-        What a large model needs more of is passes over the text; the sentences are the same for every model.
+        A large model needs more passes over the text, never fewer sentences.
         """
         names = chosen_layers(model, layers)
-        each = sum(held_bytes(alignment, pooling, model.config.hidden_size) for alignment in self.alignments.values())
+        H = model.config.hidden_size
+        each = sum(quantised_bytes(alignment, pooling, H) for alignment in self.alignments.values())
         room = self.max_bytes - 2 * model.params.flat.nbytes
         if each > room:
             words = sum(alignment.report.words for alignment in self.alignments.values())
-            raise DataError(f"The vectors of {words:,} words at one layer take {each / 1e9:.2f} GB, and beside the "
-                            f"model there is room for {max(room, 0) / 1e9:.2f}; probe fewer sentences by max_samples.")
+            raise DataError(f"The vectors of {words:,} words at one layer take {each / 1e9:.2f} GB, but next to the "
+                            f"model there are only {max(room, 0) / 1e9:.2f} GB; use fewer sentences (max_samples).")
         most = room // max(each, 1)
         return [names[start : start + most] for start in range(0, len(names), most)]
 
     def vectors(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, layers: Sequence[str] | None = None,
                 pooling: str = "ends", team: Workers | None = None,
-                progress: Callable[[int], None] | None = None) -> dict[str, dict[str, HeldVectors]]:
-        """layer -> split -> the vectors of all words. `progress` gets the number of windows done in all."""
+                progress: Callable[[int], None] | None = None) -> dict[str, dict[str, QuantisedVectors]]:
+        """layer -> split -> the vectors of all words. `progress` is called with the number of windows done so far."""
         names, before = chosen_layers(model, layers), 0
-        made: dict[str, dict[str, HeldVectors]] = {name: {} for name in names}
+        made: dict[str, dict[str, QuantisedVectors]] = {name: {} for name in names}
         for split, alignment in self.alignments.items():
-            held = [HeldVectors(alignment, pooling, model.config.hidden_size) for _ in names]
+            held = [QuantisedVectors(alignment, pooling, model.config.hidden_size) for _ in names]
 
-            def put(layer: int, *what: Any, held: list[HeldVectors] = held) -> None:
+            def put(layer: int, *what: Any, held: list[QuantisedVectors] = held) -> None:
                 held[layer].put(*what)
 
             def report(done: int, before: int = before) -> None:
@@ -79,37 +80,37 @@ class ProbeSets:
 def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence], test: Sequence[Sentence],
                dev: Sequence[Sentence] | None = None, *, max_samples: int | None = None, seed: int = 0,
                max_bytes: int = MAX_BYTES) -> ProbeSets:
-    """The three sets, each of at most `max_samples` sentences drawn by the seed.
+    """Prepare the three sets, each with at most `max_samples` sentences drawn by the seed.
 
-    Without `dev` a tenth of the sentences for training is set aside for it. Nothing is left out for the size of the
-    model: if the vectors of all layers need more than `max_bytes`, fewer layers are held at a time.
+    Without `dev`, a tenth of the training sentences is used as the development set. The sentences do not depend on the
+    size of the model: if the vectors of all layers exceed `max_bytes`, fewer layers are held at a time.
     """
     require_vocabulary(model, tokenizer)
     notes: list[str] = []
     sets = {"train": list(train), "test": list(test)} | ({"dev": list(dev)} if dev is not None else {})
     for split, sentences in sets.items():
         if not sentences:
-            raise DataError(f"The {split} set has no sentence.")
+            raise DataError(f"The {split} set has no sentences.")
         if max_samples is not None and max_samples < len(sentences):
             notes.append(f"{split}: {max_samples:,} of {len(sentences):,} sentences were drawn")
             sets[split] = sampled(sentences, max_samples, seed, "probe sample", split)
     if dev is None:
         count = max(1, round(DEV_SHARE * len(sets["train"])))
         if len(sets["train"]) < 2:
-            raise DataError("The training set has one sentence; one more is needed to stop by, or a dev set.")
+            raise DataError("The training set has only one sentence; give a second one or a development set.")
         chosen = set(generator(seed, "probe dev").permutation(len(sets["train"]))[:count].tolist())
         sets["dev"] = [sets["train"][i] for i in sorted(chosen)]
         sets["train"] = [sentence for i, sentence in enumerate(sets["train"]) if i not in chosen]
-        notes.append(f"dev: {count:,} sentences of the training set were set aside to stop and to choose by")
+        notes.append(f"dev: {count:,} sentences of the training set serve as the development set")
     alignments = {split: align_words(tokenizer, [sentence.words for sentence in sets[split]],
                                      model.config.max_seq_length) for split in SPLITS}
     if alignments["train"].report.words < _FEW_WORDS:
-        notes.append(f"train: {alignments['train'].report.words:,} words are too few to learn much from")
+        notes.append(f"train: {alignments['train'].report.words:,} words are too few for a reliable probe")
     for split, alignment in alignments.items():
         report = alignment.report
         for number, what in ((report.windowed_sentences, "sentences are longer than the model takes and were windowed"),
                              (report.cut_words, "words are longer than the model takes and were cut"),
-                             (report.empty_words, "words have no piece and were taken for [UNK]")):
+                             (report.empty_words, "words have no piece and were replaced by [UNK]")):
             if number:
                 notes.append(f"{split}: {number:,} {what}")
     return ProbeSets({split: sets[split] for split in SPLITS}, alignments, notes, max_bytes)

@@ -1,15 +1,15 @@
-"""The structural probe of Hewitt and Manning (2019): is a sentence's tree in the geometry of its word vectors?
+"""The structural probe of Hewitt and Manning (2019): do distances of word vectors encode the dependency tree?
 
     distance:  d_ij = |B^T (h_i - h_j)|^2    loss = sum over sentences of sum_ij |D_ij - d_ij| / n^2
     depth:     d_i  = |B^T h_i|^2            loss = sum over sentences of sum_i |D_i - d_i| / n
 
-D are the distances between words in the tree, and the depths below its root; B (H, k) is learned. With p = h B,
+D are the distances between words in the tree, or their depths below the root; B (H, k) is learned. With p = h B,
 
     dp_i = 2 sum_j (g_ij + g_ji) (p_i - p_j)     g = d loss / d d_ij         dp_i = 2 g_i p_i   for depths
-    dB   = h^T dp                                slope of |x| is the sign of x
+    dB   = h^T dp                                the derivative of |x| is sign(x)
 
-Features are scaled by their deviations, which B could do as well, and not centred. Sentences of
-one length are worked on together, so there is no padding.
+Features are divided by their standard deviations, which B could do as well, but not centred. Sentences are batched by
+length, so there is no padding.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from ...training.workers import Workers, workers
 from ..formats.conllu import Sentence
 from ..statistics import Interval, over_seeds
 from .classifier import Rows, Scaling
-from .quantised_vectors import HeldVectors
+from .quantised_vectors import QuantisedVectors
 from .sets import ProbeSets, probe_sets
 from .trees import StructuralScores, Trees, by_sentence_length, linear_chain, structural_scores
 from .word_vectors import EMBEDDINGS, chosen_layers
@@ -39,7 +39,7 @@ from .word_vectors import EMBEDDINGS, chosen_layers
 
 @dataclass(frozen=True)
 class StructuralRecipe:
-    """How B is learned; the loss on the development set halves the learning rate, and ends the training."""
+    """Hyperparameters for learning B; the loss on the development set controls the learning rate and stopping."""
 
     learning_rate: float = 1e-3       # the paper's
     batch_size: int = 32              # sentences
@@ -64,7 +64,7 @@ def distance_forward(h: Array, B: Array) -> tuple[Array, tuple[Array, Array]]:
 def distance_backward(dd: Array, cache: tuple[Array, Array]) -> Array:
     """dd (S, n, n) -> dB (H, k)."""
     h, p = cache
-    both = dd + dd.transpose(0, 2, 1)                                         # d_ij and d_ji are one distance
+    both = dd + dd.transpose(0, 2, 1)                                         # d_ij and d_ji are the same distance
     dp = p * both.sum(axis=2)[:, :, None]
     dp -= both @ p
     dp *= 2
@@ -89,7 +89,7 @@ def _product(h: Array, dp: Array) -> Array:
 
 
 def l1_loss(d: Array, gold: Array) -> tuple[float, Array]:
-    """The summed loss of sentences (S, n, n) or (S, n), and its slope; each is divided by its n^2 or n."""
+    """The loss summed over sentences (S, n, n) or (S, n), each divided by n^2 or n; and its gradient."""
     difference = d - gold
     scale = 1 / difference[0].size
     return float(np.abs(difference).sum(dtype=np.float64)) * scale, np.sign(difference) * difference.dtype.type(scale)
@@ -105,14 +105,14 @@ def _gold(trees: Trees, kind: str) -> Array:
 
 def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], *, rank: int,
                      recipe: StructuralRecipe | None = None, seed: int = 0) -> Array:
-    """B (H, rank) of the distance or the depth probe, on vectors x (N, H); the best on the development set."""
+    """Learn B (H, rank) of the distance or the depth probe on vectors x (N, H); the best epoch on `dev` is kept."""
     recipe = recipe or StructuralRecipe()
     if kind not in _PROBES:
-        raise InputError(f"A structural probe is of {' or '.join(_PROBES)}, not {kind!r}.")
+        raise InputError(f"A structural probe is one of {' and '.join(_PROBES)}, not {kind!r}.")
     if not 1 <= rank <= x.shape[1]:
-        raise InputError(f"The rank must be 1 to {x.shape[1]}, the size of the vectors, not {rank}.")
+        raise InputError(f"The rank must be between 1 and {x.shape[1]}, the size of the vectors, not {rank}.")
     forward, backward = _PROBES[kind]
-    # distances of a few units at the start, as those of trees are
+    # initial distances of a few units, like those of trees
     params = Parameters([ParamSpec("B", (x.shape[1], rank), std=1 / sqrt(x.shape[1] * rank))], x.dtype)
     params.initialise(seed)
     grads, optimiser = params.zeros_like(), AdamW(params, recipe.learning_rate, weight_decay=0.0)
@@ -126,7 +126,7 @@ def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, de
             trees, part = batches[number]
             d, cache = forward(x[trees.rows[part]], B)
             grads["B"][...] = backward(l1_loss(d, _gold(trees, kind)[part])[1], cache)
-            optimiser.step(grads, learning_rate=rate, scale=1 / size)         # each sentence weighs the same
+            optimiser.step(grads, learning_rate=rate, scale=1 / size)         # every sentence has the same weight
         loss: float = sum(l1_loss(forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
         if loss < best:
             best, best_B[...] = loss, B
@@ -140,7 +140,7 @@ def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, de
 def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], test_x: Rows,
                     test: Sequence[Trees], *, rank: int, recipe: StructuralRecipe | None = None,
                     seed: int = 0) -> tuple[StructuralScores, StructuralScores]:
-    """Both probes trained on one layer's vectors: their figures on the development and on the test set."""
+    """Train both probes on the vectors of one layer; their scores on the development and the test set."""
     B = {kind: train_structural(kind, x, train, dev_x, dev, rank=rank, recipe=recipe, seed=seed) for kind in _PROBES}
 
     def scores(vectors: Rows, trees: Sequence[Trees]) -> StructuralScores:
@@ -155,21 +155,21 @@ def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[
 
 @dataclass(frozen=True)
 class StructuralReport:
-    """Each layer's figures over seeds, those of models never trained, the chain's, and a curve over ranks."""
+    """The scores of each layer over seeds, of untrained models and of the linear chain, and a curve over ranks."""
 
     rank: int
     seeds: int
     sets: dict[str, dict[str, int]]
     chain: StructuralScores
-    rows: list[dict[str, Any]]            # layer, dev, random_dev, and intervals by figure in model and random
-    best: str                             # the layer, but for the embeddings, with most edges right on the dev set
+    rows: list[dict[str, Any]]            # layer, dev, random_dev; and model and random, intervals by metric
+    best: str                             # the layer, embeddings excluded, with the highest UUAS on the dev set
     rank_curve: list[dict[str, float]]
     notes: list[str]
 
     def verdict(self) -> dict[str, Any]:
-        """The best layer's UUAS against the chain, the embeddings, and the best layer of models never trained.
+        """The UUAS of the best layer against the chain, the embeddings, and the best layer of untrained models.
 
-        The embeddings, a word and its place without any other word, are a baseline and not a layer that could win.
+        The embeddings see a word and its position but no other word, so they are a baseline, not a candidate.
         """
         rows = {row["layer"]: row for row in self.rows}
         best, words = rows[self.best], rows.get(EMBEDDINGS)
@@ -198,9 +198,9 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
                        seeds: int = 3, seed: int = 0, max_samples: int | None = None, threads: int = 0,
                        pooling: str = "mean", recipe: StructuralRecipe | None = None,
                        progress: Callable[[str, int, int], None] | None = None) -> StructuralReport:
-    """Both structural probes on every layer, for several seeds; each seed has an untrained model of its own.
+    """Both structural probes on every layer, for several seeds; each seed has its own untrained model.
 
-    Ranks above the size of the vectors are taken for that size. The curve is of the best layer and the first seed.
+    Ranks above the size of the vectors are reduced to it. The rank curve is for the best layer and the first seed.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
@@ -210,7 +210,7 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
     for split, sentences in sets.sentences.items():
         if missing := sum(sentence.heads is None or sentence.upos is None for sentence in sentences):
             raise DataError(f"{missing:,} of {len(sentences):,} sentences of the {split} set have no heads or no UPOS "
-                            "tags, which tell words from punctuation.")
+                            "tags; the probe needs both.")
     trees = {split: by_sentence_length(sentences) for split, sentences in sets.sentences.items()}
 
     def run(team: Workers, network: MiniBERT, what: str, jobs: Sequence[_Job]) -> dict[_Job, _Scores]:
@@ -218,7 +218,7 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
         groups = sets.layer_groups(network, asked, pooling=pooling)
         found: dict[_Job, _Scores] = {}
 
-        def of_group(number: int, group: list[str]) -> None:          # what it holds is gone when it returns
+        def run_group(number: int, group: list[str]) -> None:         # a function, so that its vectors are freed
             def encoded(done: int) -> None:
                 say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
 
@@ -234,7 +234,7 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
             team.map(one, [job for job in jobs if job[0] in group])
 
         for number, group in enumerate(groups):
-            of_group(number, group)
+            run_group(number, group)
         return {job: found[job] for job in jobs}
 
     all_seeds, rank = range(seed, seed + seeds), min(rank, H)
@@ -264,10 +264,11 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
 
 
 def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokenizer, layers: Sequence[str],
-                    pooling: str, team: Workers, progress: Callable[[int], None]) -> dict[str, dict[str, HeldVectors]]:
-    """layer -> split -> vectors whose features have deviation one in training."""
+                    pooling: str, team: Workers,
+                    progress: Callable[[int], None]) -> dict[str, dict[str, QuantisedVectors]]:
+    """layer -> split -> vectors whose features have standard deviation one on the training set."""
     vectors = sets.vectors(model, tokenizer, layers=layers, pooling=pooling, team=team, progress=progress)
-    made: dict[str, dict[str, HeldVectors]] = {}
+    made: dict[str, dict[str, QuantisedVectors]] = {}
     for name, splits in vectors.items():
         deviation = Scaling.of(splits["train"]).deviation
         made[name] = {split: x.standardised(None, deviation) for split, x in splits.items()}
@@ -275,14 +276,14 @@ def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokeni
 
 
 def gradient_checks(seed: int = 0) -> list[CheckResult]:
-    """dB of both probes, for a random cotangent and for the loss."""
+    """Check dB of both probes, for a random cotangent and for the loss."""
     results = []
     for kind, (forward, backward) in _PROBES.items():
         rng = generator(seed, "gradcheck", "structural probe", kind)
         h, B = rng.standard_normal((3, 5, 4)), rng.standard_normal((4, 3))
         d, cache = forward(h, B)
         cotangent, gold = rng.standard_normal(d.shape), rng.integers(0, 5, d.shape).astype(np.float64)
-        if kind == "distance":                # d_ii is zero whatever B is, on the kink of the loss where D_ii is too
+        if kind == "distance":                # d_ii is always 0, the kink of |D_ii - d_ii| if D_ii is 0
             gold += np.eye(5)
 
         def scores(forward: Callable[..., tuple[Array, object]] = forward, h: Array = h, B: Array = B,

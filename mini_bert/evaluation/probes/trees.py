@@ -1,7 +1,7 @@
-"""Dependency trees as distances and depths, and how near predicted ones come to them.
+"""Dependency trees as distances and depths, and the scores of predicted distances and depths.
 
-From predicted distances a tree is built (minimum spanning), from predicted depths a root is chosen; both leave out
-punctuation, as Hewitt and Manning (2019) do, and correlations are of sentences of 5 to 50 words.
+A minimum spanning tree is built from predicted distances, and the root is the word of the smallest predicted depth.
+As in Hewitt and Manning (2019), punctuation is excluded and correlations use sentences of 5 to 50 words.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from ..formats.conllu import Sentence
 from ..ranking import spearman
 
 PUNCTUATION = "PUNCT"
-_SHORTEST, _LONGEST = 5, 50           # words of the sentences whose correlations count, as in the paper
+_SHORTEST, _LONGEST = 5, 50           # words of the sentences that are used for correlations, as in the paper
 
 
 @dataclass(frozen=True)
 class StructuralScores:
-    """The figures of the paper."""
+    """The metrics of the paper."""
 
-    uuas: float               # share of the tree's edges, without direction, that the spanning tree has
+    uuas: float               # share of undirected edges of the tree that the predicted spanning tree contains
     distance_spearman: float
     depth_spearman: float
     root_accuracy: float
@@ -33,7 +33,7 @@ class StructuralScores:
 
 
 class Trees(NamedTuple):
-    """Sentences of one length n: which rows of the vectors are theirs, and their trees."""
+    """Sentences of the same length n: the rows of their vectors, and their trees."""
 
     rows: IntArray            # (S, n)
     distances: Array          # (S, n, n) float32
@@ -42,9 +42,9 @@ class Trees(NamedTuple):
 
 
 def tree_distances(heads: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Edges between each two words (n, n), and the depth of each (n,), 0 for the root."""
+    """The number of edges between each pair of words (n, n), and the depth of each word (n,), 0 for the root."""
     n = len(heads)
-    above = np.zeros((n, n), bool)            # above[i, j]: j is i or above it
+    above = np.zeros((n, n), bool)            # above[i, j]: j is i or an ancestor of i
     depths = np.zeros(n, np.int64)
     for i in range(n):
         here = i
@@ -54,12 +54,12 @@ def tree_distances(heads: Sequence[int]) -> tuple[IntArray, IntArray]:
                 break
             depths[i] += 1
             here = heads[here] - 1
-    common = above.astype(np.float32) @ above.T.astype(np.float32)            # ancestors that two words share
+    common = above.astype(np.float32) @ above.T.astype(np.float32)            # number of common ancestors
     return depths[:, None] + depths - 2 * (common.astype(np.int64) - 1), depths
 
 
 def by_sentence_length(sentences: Sequence[Sentence]) -> list[Trees]:
-    """All sentences, those of one length together; rows are counted through all words in reading order."""
+    """Group sentences by length; rows are indices of words, counted through all sentences."""
     groups: dict[int, list[tuple[int, Sentence]]] = {}
     start = 0
     for sentence in sentences:
@@ -77,25 +77,25 @@ def by_sentence_length(sentences: Sequence[Sentence]) -> list[Trees]:
     return made
 
 
-# ---------------------------------------------------------------- figures
+# ---------------------------------------------------------------- scores
 
 
 def spanning_edges(distances: Array, words: BoolArray) -> BoolArray:
-    """The minimum spanning tree of each sentence (S, n, n), over `words` (S, n) alone: True at (i, j) and (j, i).
+    """The minimum spanning tree of each sentence over `words` (S, n): (S, n, n), True at (i, j) and (j, i).
 
-    Prim's: the tree begins with the first word, and takes in the nearest word outside, again and again.
+    Prim's algorithm: start with the first word, and repeatedly add the nearest word outside the tree.
     """
     S, n = words.shape
     edges = np.zeros((S, n, n), bool)
     each = np.arange(S)
     inside = np.zeros((S, n), bool)
     inside[each, words.argmax(axis=1)] = True
-    nearest = np.repeat(words.argmax(axis=1)[:, None], n, axis=1)             # the inner word that each is nearest to
+    nearest = np.repeat(words.argmax(axis=1)[:, None], n, axis=1)             # the nearest word inside the tree
     reach = np.where(words, distances[each, words.argmax(axis=1)], np.inf).astype(np.float64)
     for _ in range(n - 1):
         outside = np.where(inside, np.inf, reach)
         new = outside.argmin(axis=1)
-        some = np.flatnonzero(np.isfinite(outside[each, new]))                # sentences that are not complete yet
+        some = np.flatnonzero(np.isfinite(outside[each, new]))                # sentences with words left to add
         i, j = new[some], nearest[some, new[some]]
         edges[some, i, j] = edges[some, j, i] = True
         inside[some, i] = True
@@ -106,7 +106,7 @@ def spanning_edges(distances: Array, words: BoolArray) -> BoolArray:
 
 
 def structural_scores(trees: Sequence[Trees], distances: Sequence[Array], depths: Sequence[Array]) -> StructuralScores:
-    """The figures of predicted distances (S, n, n) and depths (S, n), for each group of `trees`."""
+    """The scores of predicted distances (S, n, n) and depths (S, n), given for each group of `trees`."""
     right = edges = roots = sentences = 0
     by_length: list[tuple[float, float]] = []
     for group, d, depth in zip(trees, distances, depths, strict=True):
@@ -122,14 +122,14 @@ def structural_scores(trees: Sequence[Trees], distances: Sequence[Array], depths
             by_length.append((float(np.mean(spearman(d, group.distances))),
                               float(np.mean(spearman(depth, group.depths)))))
     if not edges or not by_length:
-        raise InputError(f"There is no sentence of {_SHORTEST} to {_LONGEST} words to measure trees on.")
-    # as in the paper: each sentence's mean, then each length's, then the mean of lengths
+        raise InputError(f"The structural probe needs a test sentence of {_SHORTEST} to {_LONGEST} words.")
+    # as in the paper: the mean over sentences of each length, then over lengths
     of_distances, of_depths = (float(np.mean(column)) for column in zip(*by_length, strict=True))
     return StructuralScores(right / edges, of_distances, of_depths, roots / max(sentences, 1))
 
 
 def linear_chain(trees: Sequence[Trees]) -> StructuralScores:
-    """The baseline that knows the order of words alone: neighbours are joined, and the first word is the root."""
+    """A baseline that only knows word order: neighbours are connected, and the first word is the root."""
     places = [np.arange(group.rows.shape[1], dtype=np.float32) for group in trees]
     return structural_scores(
         trees, [np.broadcast_to(np.abs(p[:, None] - p), group.distances.shape)

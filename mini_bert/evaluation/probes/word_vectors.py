@@ -1,8 +1,8 @@
 """A vector for each word of annotated sentences, at every layer of a model.
 
-Each word is tokenised by itself and its pieces are put one behind the other, so it is known without guessing which
-pieces a word has. A sentence longer than the model takes becomes windows that overlap by about a half; each word's
-vector comes from the window in which it has more context on its poorer side. No word is lost.
+Each word is tokenised separately, so that its pieces are known exactly. A sentence longer than the model's maximum is
+split into windows that overlap by about half; each word's vector comes from the window in which it is further from
+the edge. No word is lost.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,21 +22,21 @@ from ...training.workers import Workers
 
 Vectors = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-_TOKENS_AT_A_TIME = 4096                  # of a forward pass: its activations are a few tens of MB
+_TOKENS_AT_A_TIME = 4096                  # of a forward pass, whose activations then take a few tens of MB
 _SPECIAL = 2                              # [CLS] and [SEP]
-EMBEDDINGS = "embeddings"                 # the layer of words and places, before any attention
+EMBEDDINGS = "embeddings"                 # tokens and positions, before any attention
 
 
 @dataclass(frozen=True)
 class AlignmentReport:
-    """What happened to sentences and words on their way into the model."""
+    """Counts of sentences and words, and of those that were windowed, cut or unknown."""
 
     sentences: int
     words: int
-    windowed_sentences: int       # longer than the model takes
-    cut_words: int                # longer by themselves; their first pieces stand for them
-    empty_words: int              # of characters that the tokenizer drops; [UNK] stands for them
-    unknown_words: int            # that have a piece [UNK]
+    windowed_sentences: int       # longer than the model's maximum
+    cut_words: int                # single words longer than the maximum; only their first pieces are used
+    empty_words: int              # words that the tokenizer drops completely; replaced by [UNK]
+    unknown_words: int            # words with a piece [UNK]
 
     def to_dict(self) -> dict[str, int]:
         return asdict(self)
@@ -44,19 +44,19 @@ class AlignmentReport:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Windows of pieces, and for each word, numbered through all sentences, where its pieces stand."""
+    """Windows of pieces, and for each word, counted through all sentences, the position of its pieces."""
 
     windows: list[list[int]]      # ids with [CLS] and [SEP]
     window: Ints                  # (N,)
-    start: Ints                   # (N,) place in the window
-    pieces: Ints                  # (N,) how many
-    offsets: Ints                 # (S + 1,): sentence s has the words offsets[s] to offsets[s + 1]
+    start: Ints                   # (N,) index of the first piece in the window
+    pieces: Ints                  # (N,) number of pieces
+    offsets: Ints                 # (S + 1,): sentence s has the words offsets[s] : offsets[s + 1]
     report: AlignmentReport
 
 
 def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]],
                 max_seq_length: int) -> Alignment:
-    """The pieces of all words, in windows of at most `max_seq_length` ids."""
+    """Tokenise all words into windows of at most `max_seq_length` ids."""
     room = max_seq_length - _SPECIAL
     if room < 2:
         raise InputError(f"A model of {max_seq_length} tokens has no room for words between [CLS] and [SEP].")
@@ -73,7 +73,7 @@ def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]
         spans = [(0, len(ids))] if sum(lengths) <= room else _spans(lengths, room)
         windowed += len(spans) > 1
         for k, (first, last) in enumerate(spans):
-            # of the words that two windows share, the first half belongs to the earlier one
+            # of the words in two windows, the first half takes its vectors from the earlier one
             begin = (first + spans[k - 1][1]) // 2 if k else 0
             end = (spans[k + 1][0] + last) // 2 if k + 1 < len(spans) else last
             place = 1 + sum(lengths[first:begin])
@@ -91,7 +91,7 @@ def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]
 
 
 class _WordIds(dict[str, list[int]]):
-    """word -> ids, at least one and at most `room`; with counts of the words that were not simply cut into pieces."""
+    """word -> ids, at least one and at most `room`; counts words that were cut, empty or unknown."""
 
     def __init__(self, tokenizer: WordPieceTokenizer, room: int):
         super().__init__()
@@ -116,7 +116,7 @@ class _WordIds(dict[str, list[int]]):
 
 
 def _spans(lengths: list[int], room: int) -> list[tuple[int, int]]:
-    """Windows of whole words, [first, behind the last), each with as many as fit, the next begun half-way through."""
+    """Windows of whole words [first, end), each as long as possible, the next starting halfway through the previous."""
     spans: list[tuple[int, int]] = []
     first = 0
     while True:
@@ -139,7 +139,7 @@ def _spans(lengths: list[int], room: int) -> list[tuple[int, int]]:
 
 
 class WordVectors(NamedTuple):
-    """One array (N, H) a layer, in the order of `names`, and the numbers of the words that its rows belong to."""
+    """One array (N, H) per layer, in the order of `names`, and the index of the word of each row."""
 
     names: list[str]
     layers: list[Vectors]
@@ -147,13 +147,13 @@ class WordVectors(NamedTuple):
 
 
 def layer_names(model: MiniBERT) -> list[str]:
-    """The names under which a cache lists what is probed; final_hidden where it is not the last layer's output."""
+    """The names of the layers in a cache; final_hidden is included if a final LayerNorm makes it differ."""
     names = [EMBEDDINGS, *(f"hidden_{i}" for i in range(model.config.num_layers))]
     return [*names, "final_hidden"] if model.modules.final_ln is not None else names
 
 
 def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
-    """Those of `layers`, all by default, in the order of the model."""
+    """The requested layers, all by default, in the order of the model."""
     names = layer_names(model)
     for name in layers or ():
         if name not in names:
@@ -166,9 +166,9 @@ def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
 def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, *, pooling: str = "mean",
                  layers: Sequence[str] | None = None, limit: int | None = None, seed: int = 0,
                  team: Workers | None = None, progress: Callable[[int], None] | None = None) -> WordVectors:
-    """A vector for each word at the named layers, all of them by default, from its pieces by one of POOLINGS.
+    """A vector for each word at the named layers, all by default, pooled from its pieces by one of POOLINGS.
 
-    With `limit` at most so many words, drawn by the seed, have a vector. `progress` gets the number of windows done.
+    `limit` draws at most that many words. `progress` is called with the number of windows done.
     """
     require_vocabulary(model, tokenizer)
     if pooling not in POOLINGS:
@@ -193,10 +193,10 @@ Put = Callable[[int, Ints, npt.NDArray[Any], Ints, Ints], None]
 def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
                words: Ints | None = None, team: Workers | None = None,
                progress: Callable[[int], None] | None = None) -> None:
-    """Run the model over all windows, and hand over what it makes of words, of all of them by default.
+    """Run the model over all windows, and pass the hidden states of `words`, all by default, to `put`.
 
-    put(number of the layer in `names`, words (n,), states (tokens, H), start (n,), count (n,)): each word's pieces are
-    states[start : start + count]. It is called from several threads at once, never twice for a word of a layer.
+    put(index of the layer in `names`, words (n,), states (tokens, H), start (n,), count (n,)): the pieces of each word
+    are states[start : start + count]. It is called from several threads, once per word and layer.
     """
     require_vocabulary(model, tokenizer)
     words = np.arange(len(alignment.pieces)) if words is None else words
@@ -207,7 +207,7 @@ def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Align
     def one(numbers: list[int]) -> None:
         nonlocal done
         ids, mask = padded([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
-        _, cache = model.encode(ids, mask, forward_only=True)                    # of a layer its output alone is kept
+        _, cache = model.encode(ids, mask, forward_only=True)                 # keeps only the output of each layer
         here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
         lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
         start = lines * ids.shape[1] + alignment.start[here]
@@ -233,7 +233,7 @@ def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:
 
 
 class Pooling(NamedTuple):
-    """How the rows of a word's pieces become its vector, and how many times as wide as a row that is."""
+    """A function from the rows of a word's pieces to its vector, and the width of the vector in rows."""
 
     of: Callable[[npt.NDArray[Any], Ints, Ints], npt.NDArray[Any]]
     vectors: int
@@ -243,12 +243,12 @@ POOLINGS = {
     "mean": Pooling(_mean, 1),
     "first": Pooling(lambda rows, start, count: rows[start], 1),
     "last": Pooling(lambda rows, start, count: rows[start + count - 1], 1),
-    # both ends side by side (Toshniwal et al. 2020): an ending such as ##ing is not blurred by what it is joined to
+    # both ends side by side (Toshniwal et al. 2020): keeps an ending such as ##ing separate from the stem
     "ends": Pooling(lambda rows, start, count: np.concatenate([rows[start], rows[start + count - 1]], axis=1), 2)}
 
 
 def _batches(windows: list[list[int]], bounds: Ints) -> list[list[int]]:
-    """Numbers of the windows that have words to give, by length, the longest first, about equal in tokens."""
+    """Indices of the windows that are needed, in batches of similar size in tokens, the longest windows first."""
     batches: list[list[int]] = []
     longest = 0
     for number in np.argsort([-len(window) for window in windows], kind="stable").tolist():

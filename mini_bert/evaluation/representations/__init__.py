@@ -1,1 +1,1 @@
-"""The geometry, similarity and stability of a model's vectors."""
+"""A model's vectors: geometry, word similarity, stability under perturbation, composition."""

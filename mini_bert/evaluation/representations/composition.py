@@ -1,23 +1,23 @@
-"""Does a model put meaning together from parts? Small sets of minimal cases, each with its control.
+"""Does a model compose meaning from parts? Small sets of minimal cases, each with its control.
 
 negation     "The door was not open. The door was [MASK]." should prefer `closed` to `open` more than the same text with
-             another word in the place of `not`. Control: that other word against none at all, which negates nothing.
+             `still` instead of `not`. Control: `still` against no adverb, which negates nothing.
 word order   "The dog chased the cat. The one that was chased was the [MASK]." and the same with dog and cat exchanged
              have the same words and opposite answers. Each case comes in the active and in the passive voice, so that
              copying the first or the last noun is right in exactly half of them. Control: "The dog and the cat came.",
-             where the exchange means nothing; its share is that of preferring the last noun.
-phrases      Is the vector of "old house" nearer to the sum of those of `old` and `house` than to a sum with another
-             adjective or another noun? The same of the noun's vector alone, which knows of the adjective only by
-             attention.
+             where the exchange does not change the meaning; its score shows the preference for the last noun.
+phrases      Is the vector of "old house" closer to the sum of the vectors of `old` and `house` than to a sum with
+             another adjective or another noun? And the same for the vector of the noun only, which contains the
+             adjective only through attention.
 
 A contrast is right if the preference for its first answer, log p(first answer) - log p(second answer), is higher in
-the first text than in the second: what a model prefers anyway cancels out. Ties count one half, so a model that
-ignores the change, as a bag of words does with word order, gets one half, as chance does.
+the first text than in the second, so that a general preference for a word cancels out. Ties count one half; a model
+that ignores the change, as a bag of words ignores word order, gets one half, like chance.
 
-Limits: the sets are small (see the intervals), English and simple; a right preference is no proof of understanding, a
-wrong one may be ignorance of a word. A phrase's vector holds its own tokens, so its score is high for any model that
-keeps its input, the random-initialised one among them: only a low one says something. The noun's is the real test.
-Contrasts need a model with an MLM head; where that or the words are missing, built-in categories are left out by name.
+Limits: the sets are small (see the intervals), English and simple. A right preference does not prove understanding,
+and a wrong one may mean that a word is unknown. The vector of a phrase contains its own tokens, so its score is high
+for any model that keeps its input, even with random weights; the score of the noun is the real test. Contrasts need a
+model with an MLM head. Built-in categories that cannot be tested are left out and listed with the reason.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,11 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
-from ...inference.inputs import padded, require_vocabulary
+from ...inference.inputs import padded
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..metrics import fields_of
-from ..statistics import Interval, share
+from ..model_tokenizer import model_tokenizer
+from ..statistics import Interval, wilson_interval
 from ..zero_shot.pseudo_likelihood import single_piece
 from .geometry import layer_states, unit_rows
 
@@ -42,7 +43,7 @@ _TEXTS_AT_A_TIME = 64
 
 
 class Contrast(NamedTuple):
-    """Two texts with one [MASK] each and their answers, one piece each; and two texts that should not differ."""
+    """Two texts with one [MASK] each and their answers, single pieces; and two control texts that should not differ."""
 
     category: str
     first: str
@@ -60,6 +61,8 @@ class Phrase(NamedTuple):
     noun: str
     category: str = "phrases"
 
+
+Cases = Sequence[Contrast | Phrase]
 
 # the noun, a property, its opposite
 _OPPOSITES = """door open closed|room empty full|glass full empty|river deep shallow|road wide narrow|box light heavy
@@ -90,13 +93,13 @@ def _word_order(one: str, two: str, past: str, participle: str) -> list[Contrast
     both = [f"The {a} and the {b} came. {question}" for a, b in orders]
     active, passive = ([f"The {a} {said} {b}. {question}" for a, b in orders]
                        for said in (f"{past} the", f"was {participle} by the"))
-    # the control's first text names the first answer last: its share is that of copying the last noun
+    # the first control text ends with the first answer, so its score measures copying the last noun
     return [Contrast("word order", active[0], active[1], two, one, both[0], both[1]),
             Contrast("word order", passive[0], passive[1], one, two, both[1], both[0])]
 
 
 def built_in_cases() -> list[Contrast | Phrase]:
-    """The cases that are used unless others are given."""
+    """The default cases."""
     def table(text: str) -> list[list[str]]:
         return [entry.split() for entry in text.replace("\n", "|").split("|")]
 
@@ -107,40 +110,42 @@ def built_in_cases() -> list[Contrast | Phrase]:
 
 @dataclass(frozen=True)
 class CategoryScore:
-    """The share of right comparisons of one category, and what it has to be compared with."""
+    """The share of right comparisons in one category, with its baselines."""
 
     score: Interval
     chance: float
-    random_init: float            # of a model of the same shape with random weights
-    control: float | None         # the share where the control, which means nothing, moves the preference the same way
+    random_init: float            # score of an untrained model of the same shape
+    control: float | None         # share of controls that move the preference the same way, though nothing should
     change: float | None          # mean total variation between the predictions for the two texts
-    control_change: float | None  # and between those for the control's two
+    control_change: float | None  # the same for the two control texts
     cases: int
-    left_out: list[str]           # answers and words that are not one piece of the vocabulary
-    by_layer: dict[str, float]    # of phrases
+    left_out: list[str]           # answers and words that are not single pieces of the vocabulary
+    by_layer: dict[str, float]    # phrases only
 
 
 @dataclass(frozen=True)
 class CompositionReport:
     categories: dict[str, CategoryScore]
-    left_out: dict[str, str]      # built-in categories that this model or vocabulary cannot be asked about, and why
+    left_out: dict[str, str]      # built-in categories that this model cannot be tested on, and why
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self)
 
 
-def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTokenizer,
-                                        test_cases: Sequence[Contrast | Phrase] | None = None, *,
-                                        seed: int = 0) -> CompositionReport:
-    """The score of each category, on cases of one's own or the built-in ones; `seed` draws the random model.
+def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTokenizer | Cases | None = None,
+                                        test_cases: Cases | None = None, *, seed: int = 0) -> CompositionReport:
+    """The score of each category of `test_cases`, by default of the built-in cases; `seed` draws the untrained model.
 
-    A case whose answers the vocabulary does not have as one piece is left out and named. Phrases are judged in the
-    last layer, with all layers beside it.
+    The tokenizer is by default that of the loaded model; `measure_compositional_understanding(model, test_cases)` works
+    too. A case with an answer that is not a single piece of the vocabulary is left out and listed. Phrases are scored
+    in the last layer; the scores of all layers are in `by_layer`.
     """
-    require_vocabulary(model, tokenizer)
+    if tokenizer is not None and not isinstance(tokenizer, WordPieceTokenizer):
+        tokenizer, test_cases = None, tokenizer
+    tokenizer = model_tokenizer(model, tokenizer)
     cases = built_in_cases() if test_cases is None else list(test_cases)
     if not cases or not all(isinstance(case, Contrast | Phrase) for case in cases):
-        raise InputError("test_cases must be some of Contrast(...) and Phrase(...).")
+        raise InputError("test_cases must be a list of Contrast(...) and Phrase(...).")
     untrained = MiniBERT(model.config, dtype=model.dtype, seed=seed)
     found: dict[str, CategoryScore] = {}
     left_out: dict[str, str] = {}
@@ -159,7 +164,7 @@ def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTok
                 raise
             left_out[category] = str(error)
     if not found:
-        raise DataError(f"No built-in case can be asked: {' '.join(left_out.values())}")
+        raise DataError(f"No built-in case can be tested: {' '.join(left_out.values())}")
     return CompositionReport(found, left_out)
 
 
@@ -173,26 +178,26 @@ def _known(tokenizer: WordPieceTokenizer, *words: str) -> bool:
 def _contrasts(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer,
                cases: list[Contrast]) -> CategoryScore:
     if not model.modules.predicts_words:
-        raise DataError(f"{cases[0].category!r} asks for words, and the model has no MLM head to give them.")
+        raise DataError(f"{cases[0].category!r} needs predictions of words, but the model has no MLM head.")
     used = [case for case in cases if _known(tokenizer, case.first_answer, case.second_answer)]
     left_out = [f"{case.first_answer}/{case.second_answer}" for case in cases if case not in used]
     if not used:
-        raise DataError(f"No case of {cases[0].category!r} has answers that are one piece of the vocabulary each.")
+        raise DataError(f"No case of {cases[0].category!r} has answers that are single pieces of the vocabulary.")
     trained, random = (_preferences(network, tokenizer, used) for network in (model, untrained))
     right = _wins(trained.of_first - trained.of_second)
-    return CategoryScore(share(float(right.sum()), len(used)), 0.5,
+    return CategoryScore(wilson_interval(float(right.sum()), len(used)), 0.5,
                          float(_wins(random.of_first - random.of_second).mean()),
                          float(_wins(trained.of_control_first - trained.of_control_second).mean()),
                          trained.change, trained.control_change, len(used), left_out, {})
 
 
 def _wins(differences: Floats) -> Floats:
-    """1 above zero, 0 below, and one half where rounding could be all there is."""
+    """1 above zero, 0 below, and one half for differences that may be rounding errors."""
     return np.where(np.abs(differences) < 1e-5, 0.5, (differences > 0).astype(np.float64))
 
 
 class _Preferences(NamedTuple):
-    """log p(first answer) - log p(second answer) of each case in its four texts, and how far predictions change."""
+    """log p(first answer) - log p(second answer) of each case in its four texts, and the change of the predictions."""
 
     of_first: Floats
     of_second: Floats
@@ -213,7 +218,7 @@ def _preferences(model: MiniBERT, tokenizer: WordPieceTokenizer, cases: list[Con
         logits = _at_masks(model, tokenizer, texts[4 * start : 4 * (start + step)])
         logits = logits.reshape(-1, 4, logits.shape[1])                   # (cases, 4, V)
         pairs = np.take_along_axis(logits, answers[some, None, :], axis=2).astype(np.float64)
-        preferred[some] = pairs[..., 0] - pairs[..., 1]                   # log p differ as the logits do
+        preferred[some] = pairs[..., 0] - pairs[..., 1]                   # equals the difference of log p
         p, _ = softmax_forward(logits)
         changes += np.abs(p[:, 0::2] - p[:, 1::2]).sum(axis=(0, 2), dtype=np.float64) / 2
     return _Preferences(*preferred.T, *(changes / len(cases)).tolist())
@@ -224,7 +229,7 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
     rows = [tokenizer.encode(text) for text in texts]
     for text, row in zip(texts, rows, strict=True):
         if row.count(tokenizer.vocabulary.mask) != 1:
-            raise DataError(f"A contrast's text needs exactly one [MASK], unlike {text!r}.")
+            raise DataError(f"The text of a contrast needs exactly one [MASK], unlike {text!r}.")
         if len(row) > model.config.max_seq_length:
             raise DataError(f"{text!r} has {len(row)} tokens; the model takes {model.config.max_seq_length}.")
     ids, mask = padded(rows, tokenizer.vocabulary.pad)
@@ -237,17 +242,17 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
 
 def _phrases(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer,
              cases: list[Phrase]) -> tuple[CategoryScore, CategoryScore]:
-    """The score of the phrases' vectors, and that of their nouns'."""
+    """The score of the phrases' vectors, and that of their nouns' vectors."""
     used = [case for case in cases if _known(tokenizer, case.adjective, case.noun)]
     left_out = [f"{case.adjective} {case.noun}" for case in cases if case not in used]
     if len({case.adjective for case in used}) < 2 or len({case.noun for case in used}) < 2:
         raise DataError(f"The phrases of {cases[0].category!r} need at least two adjectives and two nouns that are "
-                        "one piece of the vocabulary each, for the controls.")
+                        "single pieces of the vocabulary, for the controls.")
     trained, random = (_phrase_wins(network, tokenizer, used) for network in (model, untrained))
 
     def score(which: int) -> CategoryScore:
         last = list(trained)[-1]
-        return CategoryScore(share(float(trained[last][which].sum()), len(used)), 0.5,
+        return CategoryScore(wilson_interval(float(trained[last][which].sum()), len(used)), 0.5,
                              float(random[last][which].mean()), None, None, None, len(used), left_out,
                              {layer: float(wins[which].mean()) for layer, wins in trained.items()})
 
@@ -256,11 +261,11 @@ def _phrases(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer
 
 def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
                  cases: list[Phrase]) -> dict[str, tuple[Floats, Floats]]:
-    """By layer, of each phrase and of its noun the share of controls that are further from it than its own parts' sum.
+    """By layer: the share of controls that are less similar to each phrase, and to its noun, than the sum of its parts.
 
-    The phrase is the mean of its two tokens, the parts are each word by itself, as a text. What all phrases have in
-    common is taken off, as it is off all sums. Controls are the same noun with every other adjective, and for the
-    phrase also the same adjective with every other noun.
+    The phrase is the mean of its two tokens; the parts are the vectors of each word as a text of its own. Phrases and
+    sums are centred. Controls are the same noun with every other adjective, and for the phrase also the same adjective
+    with every other noun.
     """
     texts = [text for case in cases for text in (f"{case.adjective} {case.noun}", case.adjective, case.noun)]
     ids, mask = padded([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
@@ -269,9 +274,9 @@ def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
                                    zip(*((case.adjective, case.noun) for case in cases), strict=True))
     wins = {}
     for layer, states in layer_states(cache).items():
-        words = states[:, 1:3].astype(np.float64)                         # behind [CLS]
+        words = states[:, 1:3].astype(np.float64)                         # after [CLS]
         adjective, noun = words[1::3, 0], words[2::3, 0]                  # (n, H)
-        every = adjective[:, None] + noun                                 # (n, n, H): each adjective with each noun
+        every = adjective[:, None] + noun                                 # (n, n, H): every adjective with every noun
         sums = unit_rows(every - every.mean(axis=(0, 1)))
         by = []
         for vector, nouns_too in ((words[0::3].mean(axis=1), True), (words[0::3, 1], False)):

@@ -1,13 +1,13 @@
-"""The shape of representations: how diverse, how alike from layer to layer, how many directions they use.
+"""The geometry of representations: diversity, similarity of layers, effective dimensionality, attention entropy.
 
-All functions take rows (N, H), or hidden states (B, T, H) with a mask (B, T) that is nonzero at the tokens to count.
-Leave out padding, whose vectors mean nothing, and [CLS] and [SEP], which are in every sequence and would make all of
-them look alike. Sums are in float64.
+All functions take rows (N, H), or hidden states (B, T, H) with a mask (B, T) that is nonzero at the tokens to include.
+Exclude padding, and [CLS] and [SEP], which occur in every sequence and would make them look similar. Sums are in
+float64.
 
     participation ratio  (sum lambda)^2 / sum lambda^2             lambda: eigenvalues of the covariance
     effective rank       exp(-sum p ln p),  p = s / sum s          s: singular values        (Roy & Vetterli 2007)
     linear CKA           |Y^T X|^2 / (|X^T X| |Y^T Y|)             X, Y centred              (Kornblith et al. 2019)
-    attention entropy    -sum_k p_k ln p_k                         of each query's weights, in nats
+    attention entropy    -sum_k p_k ln p_k                         over the keys of a query, in nats
 """
 
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ Floats = npt.NDArray[np.float64]
 
 
 def layer_states(cache: Cache) -> dict[str, Array]:
-    """The hidden states (B, T, H) by layer: embeddings, hidden_0, ..., and final_hidden where a LayerNorm makes it."""
+    """The hidden states (B, T, H) by layer: embeddings, hidden_0, ..., and final_hidden after a final LayerNorm."""
     last = ["final_hidden"] if cache.final_ln is not None else []
     return {name: cache[name] for name in ("embeddings", *(f"hidden_{i}" for i in range(len(cache.layers))), *last)}
 
 
 def compute_token_diversity(hidden_states: Array, mask: BoolArray | None = None) -> float:
-    """1 - the mean cosine of pairs of tokens: 0 if all point the same way, 1 if they are unrelated.
+    """1 - the mean cosine of pairs of tokens: 0 if all have the same direction, 1 if they are unrelated.
 
-    Of (B, T, H) pairs within a sequence, the mean over the sequences with at least two tokens; of (N, H) all pairs.
+    (B, T, H): pairs within a sequence, averaged over the sequences with at least two tokens. (N, H): all pairs.
     """
     states = as_array(hidden_states, "hidden_states")
     diversity = sequence_diversity(*_sequences(states[None] if states.ndim == 2 else states, mask))
     if not len(diversity):
-        raise InputError("Token diversity is about pairs: no sequence has two tokens.")
+        raise InputError("Token diversity needs a sequence with at least two tokens.")
     return float(diversity.mean())
 
 
@@ -48,7 +48,7 @@ def sequence_diversity(states: Array, mask: BoolArray) -> Floats:
     counts = mask.sum(axis=1)
     units = unit_rows(np.where(mask[..., None], states, 0))
     total = units.sum(axis=1, dtype=np.float64)
-    # |sum of units|^2 holds each pair twice, and each token's own cosine, which is 1 but for a vector of zeros
+    # |sum of units|^2 contains each pair twice, and each token with itself
     pairs = np.einsum("bh,bh->b", total, total) - np.einsum("bth,bth->b", units, units)
     several = counts > 1
     diversity: Floats = 1 - pairs[several] / (counts[several] * (counts[several] - 1.0))
@@ -57,22 +57,22 @@ def sequence_diversity(states: Array, mask: BoolArray) -> Floats:
 
 def compute_layer_similarity(layer_outputs: Sequence[Array], mask: BoolArray | None = None, *,
                              debiased: bool = True) -> Floats:
-    """Linear CKA of every pair of layers, a symmetric matrix (L, L): 1 for copies, rotated or scaled; 0 for unrelated.
+    """Linear CKA of every pair of layers, a symmetric matrix (L, L): 1 for rotated or scaled copies, 0 for unrelated.
 
-    Each layer is (N, H) or (B, T, H), a row for the same token in all of them. Debiased by default (Song et al.'s
-    estimator of HSIC): unrelated layers then get 0 on average, where the plain formula gives about H / N; below zero
-    is possible. A layer whose rows are all the same has nothing to share: it gets 0, and 1 with itself.
+    Each layer is (N, H) or (B, T, H); row i of every layer belongs to the same token. Debiased by default (the HSIC
+    estimator of Song et al.): unrelated layers then get 0 on average, where the plain formula gives about H / N, and
+    negative values are possible. A layer of identical rows gets 0, and 1 with itself.
     """
     layers = [_centred(rows_of(layer, mask)) for layer in layer_outputs]
     if not layers or len({len(layer) for layer in layers}) > 1:
-        raise InputError("Layers are compared token by token: give at least one, each with the same number of rows.")
+        raise InputError("Layers are compared token by token: give at least one, all with the same number of rows.")
     if len(layers[0]) < 4:
-        raise InputError(f"Similarity of layers needs at least 4 tokens, not {len(layers[0])}.")
+        raise InputError(f"The similarity of layers needs at least 4 tokens, not {len(layers[0])}.")
     squares = [np.einsum("nh,nh->n", layer, layer) for layer in layers]
     inner = np.empty((len(layers), len(layers)))
     for i, X in enumerate(layers):
         for j in range(i + 1):
-            product = X.T @ layers[j]                          # (H, H): features, not tokens, by each other
+            product = X.T @ layers[j]                          # (H, H), smaller than (N, N)
             inner[i, j] = inner[j, i] = np.vdot(product, product) - (_bias(squares[i], squares[j]) if debiased else 0)
     size = np.sqrt(np.maximum(inner.diagonal(), 0))
     both = np.outer(size, size)
@@ -82,29 +82,29 @@ def compute_layer_similarity(layer_outputs: Sequence[Array], mask: BoolArray | N
 
 
 def _bias(x: Floats, y: Floats) -> float:
-    """What the terms of a token with itself add to |Y^T X|^2; x and y are the squared lengths of the rows."""
+    """The contribution of each token with itself to |Y^T X|^2; x and y are the squared lengths of the rows."""
     n = len(x)
     return float(n / (n - 2) * (x @ y) - x.sum() * y.sum() / ((n - 1) * (n - 2)))
 
 
 def compute_attention_entropy(attention_weights: Array, attention_mask: BoolArray | None = None, *,
                               queries: BoolArray | None = None, normalised: bool = False) -> Floats:
-    """The mean entropy of each head (A,) in nats, from weights (B, A, T, T): 0 for one key alone, ln n for all n alike.
+    """The mean entropy of each head (A,) in nats, from weights (B, A, T, T): 0 for a single key, ln n for n equal keys.
 
-    attention_mask (B, T) is nonzero at real tokens: queries at padding are left out. `queries` (B, T) chooses further,
-    for instance all but [CLS] and [SEP]; as keys those stay, since heads do put weight there. `normalised` divides
-    each query's entropy by ln(its number of real keys), so that 1 is the most; sequences of one token have no such
-    number and are left out.
+    attention_mask (B, T) is nonzero at real tokens: queries at padding are excluded. `queries` (B, T) restricts the
+    queries further, for instance to all but [CLS] and [SEP]; these remain keys, because heads do put weight there.
+    `normalised` divides the entropy of each query by ln(number of real keys), so that 1 is the maximum; sequences of
+    one token are then excluded.
     """
     total, count = attention_entropy_sums(attention_weights, attention_mask, queries, normalised)
     if not count:
-        raise InputError("There is no query to measure the entropy of.")
+        raise InputError("There are no queries whose entropy could be measured.")
     return total / count
 
 
 def attention_entropy_sums(attention_weights: Array, attention_mask: BoolArray | None, queries: BoolArray | None,
                            normalised: bool) -> tuple[Floats, int]:
-    """The summed entropies (A,) and the number of queries, to be added up over batches."""
+    """The summed entropies (A,) and the number of queries; add these over batches."""
     weights = as_array(attention_weights, "attention_weights")
     if weights.ndim != 4 or weights.shape[2] != weights.shape[3] or weights.dtype.kind != "f":
         raise InputError("attention_weights must be floating-point numbers of shape (batch, heads, tokens, tokens), "
@@ -115,8 +115,8 @@ def attention_entropy_sums(attention_weights: Array, attention_mask: BoolArray |
     asked = real if queries is None else real & check_mask(queries, (B, T), "queries", "attention_weights")
     if not np.allclose((weights @ real.astype(weights.dtype)[:, None, :, None])[..., 0].transpose(0, 2, 1)[asked], 1,
                        atol=1e-3):
-        raise InputError("The attention weights of a query do not sum to 1 over the real tokens; are they scores, or "
-                         "is attention_mask that of another batch?")
+        raise InputError("The attention weights of a query do not sum to 1 over the real tokens; check that they are "
+                         "weights, not scores, and that attention_mask belongs to the same batch.")
     logs = np.log(np.maximum(weights, np.finfo(weights.dtype).tiny))       # 0 ln 0 is 0
     entropy = -np.einsum("baqk,baqk->bqa", weights, logs)                  # (B, T, A)
     if normalised:
@@ -127,9 +127,9 @@ def attention_entropy_sums(attention_weights: Array, attention_mask: BoolArray |
 
 
 def compute_effective_dimensionality(representations: Array, mask: BoolArray | None = None) -> float:
-    """The participation ratio: d for data spread evenly over d directions, 1 for data on a line, 0 for a single point.
+    """The participation ratio: d for data spread evenly over d directions, 1 for a line, 0 for a single point.
 
-    With N rows it is at most N - 1, and too low while N is not well above it.
+    It is at most N - 1 for N rows, and underestimated unless N is much larger.
     """
     return _participation(_covariance(_centred(rows_of(representations, mask))))
 
@@ -140,7 +140,7 @@ def _participation(covariance: Floats) -> float:
 
 
 def compute_effective_rank(weight_matrix: Array) -> float:
-    """How many directions of a matrix matter: n for n equal singular values, 1 if one is all, 0 for zeros."""
+    """The effective number of directions of a matrix: n for n equal singular values, 1 for rank one, 0 for zeros."""
     matrix = as_array(weight_matrix, "weight_matrix")
     if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "fiu" or not np.isfinite(matrix).all():
         raise InputError(f"weight_matrix must be finite numbers of shape (in, out), not {matrix.dtype} {matrix.shape}.")
@@ -156,10 +156,10 @@ def _entropy_rank(singular: Floats) -> float:
 
 
 class Anisotropy(NamedTuple):
-    """Do vectors fill a narrow cone? 0 and 1/H for vectors in all directions alike.
+    """Whether vectors fill a narrow cone; 0 and 1/H for vectors that are spread evenly over all directions.
 
-    `mean_cosine` is that of all pairs of rows, which random pairs would estimate; `top_component` the share of the
-    variance, around the mean, along its first principal direction.
+    `mean_cosine` is the mean over all pairs of rows; `top_component` is the share of the variance along the first
+    principal component.
     """
 
     mean_cosine: float
@@ -167,13 +167,13 @@ class Anisotropy(NamedTuple):
 
 
 def compute_anisotropy(representations: Array, mask: BoolArray | None = None) -> Anisotropy:
-    """The anisotropy of rows (N, H), or of the tokens of (B, T, H) in all sequences together."""
+    """The anisotropy of rows (N, H), or of all tokens of (B, T, H) together."""
     rows = _several(rows_of(representations, mask))
     return Anisotropy(1 - compute_token_diversity(rows), _top_share(_eigenvalues(_covariance(_centred(rows)))))
 
 
 def _eigenvalues(covariance: Floats) -> Floats:
-    eigenvalues: Floats = np.maximum(np.linalg.eigvalsh(covariance), 0)   # rounding leaves some just below zero
+    eigenvalues: Floats = np.maximum(np.linalg.eigvalsh(covariance), 0)   # rounding can make them slightly negative
     return eigenvalues
 
 
@@ -184,13 +184,13 @@ def _top_share(eigenvalues: Floats) -> float:
 
 @dataclass(frozen=True)
 class RepresentationGeometry:
-    """The shape of one layer's representations."""
+    """The geometry of one layer."""
 
     tokens: int
     size: int                             # H
-    token_diversity: float                # within sequences, if they were given as such
+    token_diversity: float                # within sequences, if the input was (B, T, H)
     mean_cosine: float                    # of all pairs; anisotropy
-    top_component: float                  # share of the variance along the first principal direction
+    top_component: float                  # share of the variance along the first principal component
     effective_dimensionality: float       # participation ratio
     effective_rank: float                 # of the centred rows
     mean_norm: float
@@ -202,7 +202,7 @@ class RepresentationGeometry:
 
 
 def compute_representation_geometry(hidden_states: Array, mask: BoolArray | None = None) -> RepresentationGeometry:
-    """All figures of one layer, (N, H) or (B, T, H); for several layers call it for each (see `layer_states`)."""
+    """All measures of one layer, (N, H) or (B, T, H); `layer_states` gives the layers of a pass."""
     rows = _several(rows_of(hidden_states, mask))
     covariance = _covariance(_centred(rows))
     eigenvalues = _eigenvalues(covariance)
@@ -220,7 +220,7 @@ analyze_representation_geometry = compute_representation_geometry
 
 
 def rows_of(states: Array, mask: BoolArray | None = None) -> Floats:
-    """The rows to count, (N, H), in float64."""
+    """The selected rows (N, H) in float64."""
     array = as_array(states, "hidden_states")
     sequences, chosen = _sequences(array[None] if array.ndim == 2 else array, mask)
     return sequences[chosen].astype(np.float64)
@@ -237,7 +237,7 @@ def _sequences(states: Array, mask: BoolArray | None) -> tuple[Array, BoolArray]
 
 
 def unit_rows(rows: Array) -> Array:
-    """Vectors along the last axis divided by their lengths; zeros stay zeros."""
+    """Vectors along the last axis divided by their lengths; zero vectors stay zero."""
     norms = np.sqrt(np.einsum("...h,...h->...", rows, rows))[..., None]
     units: Array = rows / np.where(norms > 0, norms, 1)
     return units
@@ -245,13 +245,13 @@ def unit_rows(rows: Array) -> Array:
 
 def _several(rows: Floats) -> Floats:
     if len(rows) < 2:
-        raise InputError(f"The shape of representations needs at least two tokens, not {len(rows)}.")
+        raise InputError(f"The geometry of representations needs at least two tokens, not {len(rows)}.")
     return rows
 
 
 def _centred(rows: Floats) -> Floats:
     centred: Floats = rows - _several(rows).mean(axis=0)
-    centred[np.abs(centred) < 1e-13 * np.abs(rows).max()] = 0             # what rounding leaves of equal rows
+    centred[np.abs(centred) < 1e-13 * np.abs(rows).max()] = 0             # rounding errors of equal rows
     return centred
 
 

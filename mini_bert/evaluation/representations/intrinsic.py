@@ -1,11 +1,11 @@
-"""What a model is like by itself: predictions, gradients and geometry on one sample of text, beside a random model's.
+"""Intrinsic evaluation: predictions, gradients and geometry on a sample of text, compared with random weights.
 
-Masked predictions and the gradient are of the text with 15 % of its tokens masked, by the seed alone; the geometry is
-of the text as it stands. [CLS], [SEP] and padding are left out of the geometry, and as queries of the attention's
-entropy: they would make all sequences look alike. The same figures of a model with the same config and random weights
-stand beside: what it reaches too was not learned.
+Predictions and gradients use the text with 15 % of its tokens masked; the geometry uses the unmasked text. [CLS],
+[SEP] and padding are excluded from the geometry, and as queries from the attention entropy, because they would make all
+sequences look similar. Everything is also measured for a model of the same config with random weights: what that
+model reaches was not learned.
 
-Sequences are computed a few at a time. Of each layer at most MOST_TOKENS vectors are kept, drawn by the seed.
+Sequences are computed in small batches, and at most MOST_TOKENS vectors per layer are kept, drawn by the seed.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ from ..metrics import (
     compute_perplexity,
     fields_of,
     target_ranks,
-    top_probability,
 )
-from ..statistics import Interval, share
+from ..probabilities import target_losses, top_probability
+from ..statistics import Interval, wilson_interval
 from .geometry import (
     RepresentationGeometry,
     attention_entropy_sums,
@@ -49,8 +49,8 @@ from .geometry import (
 )
 
 TOPS = (1, 5, 10)
-MOST_TOKENS = 4096            # vectors of a layer: well above the width of the models that are meant
-_LONGEST = 128                # tokens of a sequence, unless `length` says otherwise
+MOST_TOKENS = 4096            # vectors per layer, well above the hidden size of small models
+_LONGEST = 128                # default length of a sequence in tokens
 _AT_A_TIME = 8                # sequences
 BoolArray = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -58,44 +58,44 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MaskedFigures:
-    """Predictions of masked tokens, and the gradient of their mean loss."""
+    """Metrics of masked tokens, and the gradient of their mean loss."""
 
     loss: float
     perplexity: float
-    accuracy: dict[int, Interval]         # by how many guesses are allowed
+    accuracy: dict[int, Interval]         # by number of guesses
     calibration: Calibration
     gradient_norm: float
-    gradient_norm_by_part: dict[str, float]           # embeddings, layer_0, ..., and top: final LayerNorm and head
+    gradient_norm_by_part: dict[str, float]           # embeddings, layer_0, ..., and top (final LayerNorm and head)
 
 
 @dataclass(frozen=True)
-class Figures:
-    """All that is measured of one model."""
+class ModelFigures:
+    """All measurements of one model."""
 
     masked: MaskedFigures | None          # None for a model without an MLM head
     geometry: dict[str, RepresentationGeometry]       # by layer
     layer_similarity: list[list[float]]   # debiased linear CKA, in the order of `geometry`
     attention_entropy: list[list[float]]  # by layer and head, in nats
     attention_entropy_normalised: list[list[float]]
-    effective_rank: dict[str, float]      # of the layers' matrices
+    effective_rank: dict[str, float]      # of the weight matrices of the layers
 
 
 @dataclass(frozen=True)
 class IntrinsicReport:
-    """The figures of a model and of a random one, with the sample that both saw."""
+    """The measurements of a model and of random weights, with the sample that both were measured on."""
 
     sequences: int
-    left_out: int                         # sequences of the text that the sample has not
+    left_out: int                         # sequences of the text that are not in the sample
     cut: int                              # texts of the sample that were longer than `length`
-    empty: int                            # texts that have no tokens
+    empty: int                            # texts without tokens
     length: int
-    tokens: int                           # ordinary ones
+    tokens: int                           # without special tokens
     masked: int
-    tokens_compared: int                  # of the geometry
+    tokens_compared: int                  # used for the geometry
     seed: int
-    most_frequent: dict[int, float]       # accuracy of guessing the sample's most frequent masked tokens, known to it
-    model: Figures
-    random_init: Figures
+    most_frequent: dict[int, float]       # accuracy of always guessing the most frequent masked tokens of the sample
+    model: ModelFigures
+    random_init: ModelFigures
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self)
@@ -112,10 +112,10 @@ class _Sample:
 def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: Corpus | Sequence[str], *,
               seed: int = 0, threads: int = 0, max_sequences: int = 256, split: str = "heldout",
               length: int | None = None) -> IntrinsicReport:
-    """Measure a model on a prepared corpus (its `split`) or on texts, at most `max_sequences`, drawn by the seed.
+    """Measure a model on a split of a prepared corpus or on texts; `max_sequences` are drawn by the seed.
 
-    `length` is the longest sequence in tokens, [CLS] and [SEP] among them: 128 if the model takes so many. The random
-    model is drawn by the same seed.
+    `length` is the maximum length of a sequence in tokens, including [CLS] and [SEP]; by default 128, or the model's
+    maximum if that is less. The same seed draws the random weights.
     """
     require_vocabulary(model, tokenizer)
     T = min(model.config.max_seq_length, _LONGEST) if length is None else length
@@ -124,7 +124,7 @@ def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: C
     if max_sequences < 1:
         raise InputError(f"max_sequences must be at least 1, not {max_sequences}.")
     if isinstance(corpus_or_texts, str):
-        raise InputError("intrinsic takes a Corpus or several texts; put a single text into a list.")
+        raise InputError("intrinsic takes a Corpus or a list of texts; put a single text into a list.")
     if isinstance(corpus_or_texts, Corpus):
         corpus_or_texts.require_vocabulary(tokenizer)
         sample = _of_corpus(corpus_or_texts, split, T, max_sequences, seed)
@@ -134,7 +134,7 @@ def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: C
     tokens = sum(int(mask.sum()) for mask in ordinary)
     targets = np.concatenate([batch.target_ids[batch.mask_positions] for batch in sample.batches])
     if not len(targets) or tokens < 4:
-        raise InputError(f"There are too few tokens to measure: {tokens}, {len(targets)} of them masked.")
+        raise InputError(f"There are too few tokens to measure: {tokens}, of which {len(targets)} are masked.")
     kept = _drawn(ordinary, tokens, seed)
     frequent = np.sort(np.bincount(targets))[::-1]
     with workers(threads) as team:
@@ -185,7 +185,7 @@ def _of_texts(tokenizer: WordPieceTokenizer, texts: Sequence[str], T: int, most:
 
 
 def _drawn(ordinary: list[BoolArray], tokens: int, seed: int) -> list[BoolArray]:
-    """Of the ordinary tokens those whose vectors are kept."""
+    """Masks of the ordinary tokens whose vectors are kept."""
     if tokens <= MOST_TOKENS:
         return ordinary
     chosen = np.zeros(tokens, bool)
@@ -203,8 +203,8 @@ def _drawn(ordinary: list[BoolArray], tokens: int, seed: int) -> list[BoolArray]
 
 
 def _measured(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray], kept: list[BoolArray],
-              team: Workers) -> Figures:
-    masked = None if not model.modules.predicts_words else _masked(model, batches, team)
+              team: Workers) -> ModelFigures:
+    masked = _masked(model, batches, team) if model.modules.predicts_words else None
     return _geometry(model, batches, ordinary, kept, team, masked)
 
 
@@ -213,9 +213,7 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
         logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                                   positions=batch.mask_positions, forward_only=True)
         targets = batch.target_ids[batch.mask_positions]
-        confidence = top_probability(logits)
-        top, at_target = logits.max(axis=1), logits[np.arange(len(targets)), targets]
-        return target_ranks(logits, targets), confidence, (top - at_target).astype(np.float64) - np.log(confidence)
+        return target_ranks(logits, targets), top_probability(logits), target_losses(logits, targets)
 
     asked = [batch for batch in batches if batch.mask_positions.any()]
     results = team.map(one, asked)
@@ -226,13 +224,13 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
     gradients.gradients.flat[...] /= loss.count                      # the gradient of the mean
     mean = float(losses.mean())
     return MaskedFigures(mean, compute_perplexity(mean),
-                         {top: share(float(ranks.found(top).sum()), len(losses)) for top in TOPS},
+                         {top: wilson_interval(float(ranks.found(top).sum()), len(losses)) for top in TOPS},
                          compute_calibration(confidence, ranks.found(1)), compute_gradient_norm(gradients.gradients),
                          _by_part(gradients.gradients))
 
 
 def _joined(batches: list[MLMBatch]) -> MLMBatch:
-    """One batch of all sequences, padded to the longest; what stands at padding is hidden from all."""
+    """One batch of all sequences, padded to the longest."""
     width = max(batch.input_ids.shape[1] for batch in batches)
 
     def wide(name: str) -> Any:
@@ -246,17 +244,16 @@ def _joined(batches: list[MLMBatch]) -> MLMBatch:
 
 
 def _by_part(gradients: Parameters) -> dict[str, float]:
-    """The norm of each layer's gradients, and of those before and behind the layers."""
+    """The gradient norm of each layer, of the embeddings, and of the parameters above the layers."""
     parts: dict[str, dict[str, Any]] = {}
     for name, value in gradients.items():
-        number = name.rpartition("_")[2]
-        part = f"layer_{number}" if number.isdigit() else "embeddings" if "embedding" in name else "top"
-        parts.setdefault(part, {})[name] = value
+        group = gradients.specs[name].group
+        parts.setdefault("top" if group == "head" else group, {})[name] = value
     return {part: compute_gradient_norm(arrays) for part, arrays in parts.items()}
 
 
 def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray], kept: list[BoolArray],
-              team: Workers, masked: MaskedFigures | None) -> Figures:
+              team: Workers, masked: MaskedFigures | None) -> ModelFigures:
     L = model.config.num_layers
 
     def one(number: int) -> tuple[dict[str, Any], dict[str, Floats], list[list[tuple[Floats, int]]]]:
@@ -273,10 +270,9 @@ def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray
     diversity = {layer: np.concatenate([by[layer] for _, by, _ in results]) for layer in vectors}
     geometry = dict(zip(vectors, team.map(compute_representation_geometry, vectors.values()), strict=True))
     entropy, normalised = ([_mean([of[which][i] for *_, of in results]) for i in range(L)] for which in (0, 1))
-    matrices = [name for name, value in model.params.items()
-                if value.ndim == 2 and name.rpartition("_")[2].isdigit()]
+    matrices = [name for name, spec in model.params.specs.items() if spec.layer is not None and len(spec.shape) == 2]
     ranks = team.map(lambda name: compute_effective_rank(model.params[name]), matrices)
-    return Figures(
+    return ModelFigures(
         masked, {layer: replace(found, token_diversity=float(diversity[layer].mean())) if len(diversity[layer]) else
                  found for layer, found in geometry.items()},
         compute_layer_similarity(list(vectors.values())).tolist(), entropy, normalised,
@@ -284,7 +280,7 @@ def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray
 
 
 def _mean(parts: list[tuple[Floats, int]]) -> list[float]:
-    """The mean of each head, from sums over batches."""
+    """The mean of each head, from the sums of the batches."""
     count = sum(n for _, n in parts)
     total = np.sum([sums for sums, _ in parts], axis=0)
     means: list[float] = (total / max(count, 1)).tolist()

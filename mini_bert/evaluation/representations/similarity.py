@@ -1,14 +1,14 @@
-"""Meaning of words: similarity as people judge it, and analogies, for static and contextual vectors.
+"""Word similarity and analogies, for static and contextual vectors.
 
-    similarity:  Spearman's correlation of cosines with people's scores
-    analogies:   a is to b as c is to the word d with the greatest cos(d, b - a + c)        (3CosAdd)
+    similarity:  Spearman's correlation of cosines with human scores
+    analogies:   a is to b as c is to the word d with the largest cos(d, b - a + c)        (3CosAdd)
 
-A word's static vector is the mean of its pieces' token embeddings. Its contextual vectors, one for each layer, are the
-mean over its pieces and over sentences of a given text that have the word, or over the word alone as a sentence.
-Layer 0 is the sum of embeddings that enters the first layer; the last is what the MLM head sees.
+The static vector of a word is the mean of the token embeddings of its pieces. Its contextual vector at a layer is the
+mean over its pieces and over sentences of a given text that contain the word, or over the word alone as a sentence.
+Layer 0 is the input of the first layer; the last layer is the input of the MLM head.
 
-Beside each figure: the same with the untrained model of the same shape, which knows how words are spelled in pieces
-and nothing else; and for analogies the word that is nearest to c, which needs no analogy at all.
+The baselines are an untrained model of the same shape, which only knows how words are split into pieces, and for
+analogies the word nearest to c, which ignores a and b.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,20 +22,22 @@ import numpy.typing as npt
 from ...core.arrays import IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
-from ...inference.inputs import require_vocabulary
 from ...text.corpora.sentences import sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
+from ..built_in import built_in_words
 from ..formats.words import Analogies, Similarity, read_words
+from ..metrics import fields_of
+from ..model_tokenizer import model_tokenizer
 from ..ranking import spearman_interval
 from ..samples import sampled
-from ..statistics import Interval, share
-from ..zero_shot.pseudo_likelihood import FloatArray, Progress, of_one_length, part_of, window
+from ..statistics import Interval, wilson_interval
+from ..zero_shot.pseudo_likelihood import FloatArray, ProgressCallback, offset_progress, same_length_groups, window
 
 STATIC = "static"
-CONTEXTS = 20                 # sentences for a word, at the most
-_TOKENS, _ROUND = 2048, 32     # of a batch; batches between two reports of progress
+CONTEXTS = 20                 # maximum number of sentences for a word
+_TOKENS, _ROUND = 2048, 32     # per batch; batches between two calls of progress
 _AT_A_TIME = 4096             # analogies
 
 
@@ -45,7 +47,7 @@ Pieces = tuple[int, ...]
 
 
 class Contexts(NamedTuple):
-    """Sequences, each with the places [start, end) of a word's pieces in it and the word's number."""
+    """Sequences, each with the positions [start, end) of a word's pieces and the index of the word."""
 
     sequences: list[list[int]]
     places: list[tuple[int, int]]
@@ -53,7 +55,7 @@ class Contexts(NamedTuple):
 
 
 def words_alone(tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int) -> Contexts:
-    """Each word as a sentence of its own."""
+    """Each word alone as a sentence."""
     parts = [ids[: longest - 2] for ids in words]
     return Contexts([tokenizer.with_special(ids) for ids in parts], [(1, 1 + len(ids)) for ids in parts],
                     np.arange(len(words)))
@@ -61,7 +63,7 @@ def words_alone(tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest:
 
 def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int, *,
                   most: int = CONTEXTS, seed: int = 0) -> Contexts:
-    """At most `most` sentences of the paragraphs for each word, drawn by the seed; of long ones the part around it."""
+    """At most `most` sentences of the text for each word, drawn by the seed; a long sentence is cut around the word."""
     ids, counts = tokenizer.ids_array(sentence for paragraph in text for sentence in sentences(paragraph))
     lengths = counts.astype(np.int64)
     ends = np.cumsum(lengths)
@@ -72,7 +74,7 @@ def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Seq
     number = {own: i for i, own in enumerate(words)}
     first = np.zeros(len(tokenizer), bool)
     first[[own[0] for own in words]] = True
-    near = first[ids[begins]]                                     # most words begin like none that is wanted
+    near = first[ids[begins]]                                     # skip words whose first piece begins no wanted word
     found: list[list[tuple[int, int]]] = [[] for _ in words]
     for begin, stop in zip(begins[near].tolist(), stops[near].tolist(), strict=True):
         own = number.get(tuple(ids[begin:stop].tolist()))
@@ -97,7 +99,7 @@ def static_vectors(model: MiniBERT, words: Sequence[Pieces]) -> FloatArray:
 
 def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Sequence[int], team: Workers,
                        progress: Callable[[int], None] | None = None) -> dict[str, FloatArray]:
-    """By layer, the mean over a word's contexts of the mean over its pieces (words, H); zeros without contexts."""
+    """By layer, the mean over a word's contexts of the mean over its pieces (words, H); zeros for a word without."""
     sums = {layer: np.zeros((words, model.config.hidden_size)) for layer in layers}
     last, done = model.config.num_layers, 0
 
@@ -111,7 +113,7 @@ def contextual_vectors(model: MiniBERT, where: Contexts, words: int, layers: Seq
         return [(weights @ cache[name])[:, 0].astype(np.float64) for name in names]
 
     batches = []
-    for numbers in of_one_length(where.sequences):
+    for numbers in same_length_groups(where.sequences):
         size = max(1, _TOKENS // len(where.sequences[numbers[0]]))
         batches += [numbers[i : i + size] for i in range(0, len(numbers), size)]
     for start in range(0, len(batches), _ROUND):
@@ -134,14 +136,14 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 
 def analogy_answers(vectors: FloatArray, questions: IntArray) -> tuple[IntArray, IntArray]:
-    """For questions (N, 3) of a, b, c by number: the answer by 3CosAdd, and the word nearest to c; never a, b or c."""
+    """For questions (N, 3), indices of a, b, c: the answer of 3CosAdd, and the word nearest to c; never a, b or c."""
     unit = _unit(vectors)
     found: list[list[IntArray]] = [[], []]
     for start in range(0, len(questions), _AT_A_TIME):
         some = questions[start : start + _AT_A_TIME]
         a, b, c = (unit[column] for column in some.T)
         for answers, target in zip(found, (b - a + c, c), strict=True):
-            cosines = target @ unit.T                             # up to the length of the target
+            cosines = target @ unit.T                             # up to the norm of the target
             np.put_along_axis(cosines, some, -np.inf, axis=1)
             answers.append(cosines.argmax(axis=1))
     return np.concatenate(found[0]), np.concatenate(found[1])
@@ -151,75 +153,70 @@ def analogy_answers(vectors: FloatArray, questions: IntArray) -> tuple[IntArray,
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """The correlation on one file for the vectors of one layer; None where it cannot be had."""
+    """The correlation on one file for the vectors of one layer; None where it is undefined."""
 
     data: str
     layer: str
     spearman: Interval | None
     untrained: Interval | None
     pairs: int
-    left_out: int                 # a word is unknown, or has no context
-    several_pieces: int           # pairs with a word of several pieces, of those that count
+    left_out: int                 # pairs with a word that is unknown or has no context
+    several_pieces: int           # of the scored pairs, those with a word of several pieces
 
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """The share of right answers in a section, or in all of them for None, for the vectors of one layer."""
+    """The accuracy in a section, or in all sections for None, for the vectors of one layer."""
 
     data: str
     section: str | None
     layer: str
     accuracy: Interval
-    nearest: Interval             # of answering with the word nearest to c
+    nearest: Interval             # accuracy of the word nearest to c
     untrained: Interval
     questions: int
     left_out: int
-    candidates: int               # words to choose the answer from: those of the file that have such vectors
+    candidates: int               # words to choose from: those of the file that have vectors
 
 
 @dataclass(frozen=True)
 class SemanticReport:
-    """The figures of all files, layer by layer."""
+    """The scores of all files by layer."""
 
     similarity: list[SimilarityScore]
     analogies: list[AnalogyScore]
-    words: int                    # distinct words of the files
-    without_context: int          # of those with known pieces: words that the text does not have
-    sentences: int                # of the text that were read, one for each context; 0 for words alone
-    invalid_bytes: int            # of the text: replaced, as they were not UTF-8
+    words: int                    # distinct words in the files
+    without_context: int          # words with known pieces that do not occur in the text
+    sentences: int                # contexts found in the text; 0 for words alone
+    invalid_bytes: int            # bytes of the text that were not UTF-8 and were replaced
 
     def to_dict(self) -> dict[str, Any]:
-        def plain(score: SimilarityScore | AnalogyScore) -> dict[str, Any]:
-            return {key: value._asdict() if isinstance(value, Interval) else value
-                    for key, value in vars(score).items()}
-
-        return {"similarity": [plain(score) for score in self.similarity],
-                "analogies": [plain(score) for score in self.analogies], "words": self.words,
-                "without_context": self.without_context, "sentences": self.sentences,
-                "invalid_bytes": self.invalid_bytes}
+        return fields_of(self)
 
 
-def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, names: Sequence[str | PathLike[str]], *,
+def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+                             names: Sequence[str | PathLike[str]] | None = None, *,
                              text: Sequence[str] | None = None, layers: Sequence[int] | None = None,
                              contexts: int = CONTEXTS, max_samples: int | None = None, seed: int = 0,
-                             threads: int = 0, progress: Progress | None = None) -> SemanticReport:
-    """Similarity and analogies of the files, for static vectors and those of `layers`, all of them by default.
+                             threads: int = 0, progress: ProgressCallback | None = None) -> SemanticReport:
+    """Similarity and analogies of the named files, for static vectors and those of `layers`, all by default.
 
-    Contexts are at most `contexts` sentences of the `text` files for a word, or words alone. With `max_samples`, at
-    most so many pairs or questions of a file are drawn by the seed; analogies keep all words of theirs to choose from.
+    The tokenizer is by default that of the loaded model, and the words are a small built-in set. A word's contexts are
+    at most `contexts` sentences of the `text` files, or the word alone. `max_samples` draws at most that many pairs or
+    questions of a file; the candidates of analogies are still all words of the file.
     """
-    require_vocabulary(model, tokenizer)
+    tokenizer = model_tokenizer(model, tokenizer)
     layers = range(model.config.num_layers + 1) if layers is None else layers
     wrong_layer = next((layer for layer in layers if not 0 <= layer <= model.config.num_layers), None)
     if wrong_layer is not None:
         raise InputError(f"There is no layer {wrong_layer}; this model has 0 to {model.config.num_layers}.")
-    files = [read_words(name) for name in names]
+    files = built_in_words() if names is None else [read_words(name) for name in names]
     if not files:
-        raise DataError("No file of words was named.")
+        raise DataError("No file of words was given.")
     spelled = [word for data in files for group in (data.pairs if isinstance(data, Similarity) else data.questions)
                for word in group]
     pieces = {word: tuple(tokenizer.ids(word)) for word in dict.fromkeys(spelled)}
-    # what an uncased tokenizer does not tell apart is one word
+    # words that an uncased tokenizer does not distinguish are one word
     known = list(dict.fromkeys(ids for ids in pieces.values() if ids and tokenizer.vocabulary.unk not in ids))
     if not known:
         raise DataError("The tokenizer knows none of the words.")
@@ -234,7 +231,7 @@ def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, nam
         for turn, network in enumerate((model, untrained)):
             made.append({STATIC: static_vectors(network, known), **contextual_vectors(
                 network, where, len(known), layers, team,
-                part_of(progress, turn * len(where.sequences), 2 * len(where.sequences)))})
+                offset_progress(progress, turn * len(where.sequences), 2 * len(where.sequences)))})
     seen = np.bincount(where.words, minlength=len(known)) > 0
     similarity: list[SimilarityScore] = []
     analogies: list[AnalogyScore] = []
@@ -269,9 +266,9 @@ def _cosines(vectors: FloatArray, pairs: IntArray) -> FloatArray:
 
 def _analogy_scores(data: Analogies, layer: str, both: tuple[FloatArray, FloatArray], asked: IntArray,
                     covered: npt.NDArray[np.bool_], words: IntArray, sections: list[str]) -> list[AnalogyScore]:
-    """By section and in all. A question whose answer is one of its own words can have no right answer: left out."""
+    """Scores by section and in total. A question whose answer is one of its own words cannot be solved: left out."""
     fair = covered & (asked[:, :3] != asked[:, 3:]).all(axis=1)
-    local = np.searchsorted(words, asked[fair])                   # numbers among the words to choose from
+    local = np.searchsorted(words, asked[fair])                   # indices among the candidates
     if not len(local):
         return []
     (right, nearest), (untrained, _) = (
@@ -283,7 +280,7 @@ def _analogy_scores(data: Analogies, layer: str, both: tuple[FloatArray, FloatAr
         here = everywhere[fair]
         if here.any():
             count = int(here.sum())
-            shares = [share(int(values[here].sum()), count) for values in (right, nearest, untrained)]
+            shares = [wilson_interval(int(values[here].sum()), count) for values in (right, nearest, untrained)]
             scores.append(AnalogyScore(data.name, section, layer, shares[0], shares[1], shares[2], count,
                                        int(everywhere.sum()) - count, len(words)))
     return scores

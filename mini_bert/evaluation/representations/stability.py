@@ -1,12 +1,12 @@
-"""How far representations move when a text is changed a little.
+"""How far representations move when a text is changed slightly.
 
-Each text is perturbed in a named way, and its vectors before and after are compared by their cosine in every layer:
-of the sentence, the mean over its tokens; and of the tokens that are in both texts, which the change has not touched
-and which move only because their context does. [CLS], [SEP] and padding are left out of both.
+Each text is perturbed, and its vectors before and after are compared by cosine in every layer: the sentence vector,
+which is the mean over tokens, and the vectors of the tokens that occur in both texts, which only their context can
+move. [CLS], [SEP] and padding are excluded.
 
-A cosine by itself means nothing: in many models any two sentences have a high one. So beside it stands the
-baseline, the cosine of unrelated sentences; of tokens, that of unrelated tokens and that of the same token in
-another text. `kept` puts them together: 1 if nothing has moved, 0 if the text might as well be another one.
+A cosine alone says little, because in many models any two sentences have a high cosine. The baseline is therefore the
+cosine of unrelated sentences; for tokens, that of unrelated tokens and that of the same token in another text. `kept`
+combines both: 1 if nothing moved, 0 if the vector is as different as that of another text.
 """
 
 import re
@@ -21,19 +21,22 @@ import numpy.typing as npt
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import Progress, by_length, padded, require_vocabulary
+from ...inference.inputs import Progress, by_length, padded
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ..built_in import SENTENCES
 from ..metrics import fields_of
+from ..model_tokenizer import model_tokenizer
 from ..statistics import Interval, over_seeds
 from .geometry import layer_states, unit_rows
 
-Perturbation = Callable[[str, np.random.Generator], str | None]       # None: this text cannot be changed so
+Perturbation = Callable[[str, np.random.Generator], str | None]       # None: not applicable to this text
+Perturbations = Sequence[str] | Mapping[str, Perturbation]
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def typo(text: str, rng: np.random.Generator) -> str | None:
-    """Two neighbouring letters inside a word change places."""
+    """Swap two neighbouring letters inside a word."""
     words = [match for match in _WORD.finditer(text) if _swaps(match[0])]
     if not words:
         return None
@@ -43,12 +46,12 @@ def typo(text: str, rng: np.random.Generator) -> str | None:
 
 
 def _swaps(word: str) -> list[int]:
-    """Where two neighbours differ, the first letter left alone: people seldom mistype that one."""
+    """Indices of letters that differ from the next; not the first letter, which people seldom mistype."""
     return [i for i in range(1, len(word) - 1) if word[i].lower() != word[i + 1].lower()]
 
 
 def dropped_word(text: str, rng: np.random.Generator) -> str | None:
-    """One word is left out."""
+    """Drop a word."""
     words = text.split()
     if len(words) < 2:
         return None
@@ -57,7 +60,7 @@ def dropped_word(text: str, rng: np.random.Generator) -> str | None:
 
 
 def swapped_words(text: str, rng: np.random.Generator) -> str | None:
-    """Two neighbouring words change places."""
+    """Swap two neighbouring words."""
     words = text.split()
     places = [i for i in range(len(words) - 1) if words[i].lower() != words[i + 1].lower()]
     if not places:
@@ -68,7 +71,7 @@ def swapped_words(text: str, rng: np.random.Generator) -> str | None:
 
 
 def changed_case(text: str, rng: np.random.Generator) -> str | None:
-    """The first letter of a word becomes a capital, or is one no longer; a model that is not cased cannot see it."""
+    """Change the case of the first letter of a word; invisible to an uncased model."""
     words = [match for match in _WORD.finditer(text) if match[0][0].swapcase() != match[0][0]]
     if not words:
         return None
@@ -77,12 +80,12 @@ def changed_case(text: str, rng: np.random.Generator) -> str | None:
 
 
 def doubled_space(text: str, rng: np.random.Generator) -> str | None:
-    """A space is written twice; a tokenizer that splits at white space does not see it."""
+    """Double a space; invisible to a tokenizer that splits at white space."""
     return _doubled(text, " ", rng)
 
 
 def doubled_punctuation(text: str, rng: np.random.Generator) -> str | None:
-    """A comma, a full stop or the like is written twice."""
+    """Double a punctuation mark."""
     return _doubled(text, ".,;:!?", rng)
 
 
@@ -103,43 +106,43 @@ PERTURBATIONS: dict[str, Perturbation] = {
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """Cosines in one layer of what has nothing to do with each other."""
+class CosineBaseline:
+    """Cosines of unrelated vectors in one layer."""
 
-    sentences: float          # of all pairs of texts
-    tokens: float             # of all pairs of tokens in different texts
-    same_token: float | None  # of occurrences of one token in different texts; None where no token is in two of them
+    sentences: float          # mean over all pairs of texts
+    tokens: float             # mean over all pairs of tokens in different texts
+    same_token: float | None  # the same token in different texts; None if no token occurs in two texts
 
 
 @dataclass(frozen=True)
-class Movement:
-    """Cosines in one layer before and after, the mean over the texts with an interval over the seeds."""
+class LayerStability:
+    """Cosines between before and after in one layer: means over the texts, with intervals over the seeds."""
 
     sentence: Interval
-    token: Interval | None    # None where no token is in both texts
-    kept: float | None        # (cosine - baseline) / (1 - baseline), of sentences; None where all sentences are alike
-    token_kept: float | None  # the same of tokens, against the same token in another text
+    token: Interval | None    # None if no token occurs in both texts
+    kept: float | None        # (cosine - baseline) / (1 - baseline) of sentences; None if all sentences have cosine 1
+    token_kept: float | None  # the same for tokens, against the same token in another text
 
 
 @dataclass(frozen=True)
-class Perturbed:
-    """One perturbation. Counts are over all texts and seeds; cosines are of the changed ones alone."""
+class PerturbationResult:
+    """The result of one perturbation. Counts are over all texts and seeds; cosines use only the changed texts."""
 
     changed: int
-    unseen: int               # its ids are the same: the tokenizer drops the difference or cuts it off; or none is left
-    impossible: int           # the text has no place for the change
-    layers: dict[str, Movement]   # empty where nothing changed
+    unseen: int               # the change did not alter the ids, or left none
+    impossible: int           # not applicable to the text
+    layers: dict[str, LayerStability]   # empty if nothing changed
 
 
 @dataclass(frozen=True)
 class StabilityReport:
     texts: int
-    duplicates: int           # texts that were left out: equal texts are not unrelated
-    empty: int                # texts that were left out: they have no tokens
-    cut: int                  # texts longer than the model takes
+    duplicates: int           # texts left out, as equal texts are not unrelated
+    empty: int                # texts left out because they have no tokens
+    cut: int                  # texts longer than the model's maximum
     seeds: list[int]
-    baseline: dict[str, Baseline]
-    perturbations: dict[str, Perturbed]
+    baseline: dict[str, CosineBaseline]
+    perturbations: dict[str, PerturbationResult]
 
     def to_dict(self) -> dict[str, Any]:
         return fields_of(self)
@@ -148,18 +151,21 @@ class StabilityReport:
 # -------------------------------------------------------------------- measuring
 
 
-def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str],
-                                     perturbations: Sequence[str] | Mapping[str, Perturbation] | None = None, *,
+def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokenizer | Perturbations | None = None,
+                                     texts: Sequence[str] = SENTENCES, perturbations: Perturbations | None = None, *,
                                      seeds: Sequence[int] = (0, 1, 2), batch_size: int = 32,
                                      progress: Progress | None = None) -> StabilityReport:
-    """Cosines by layer under each perturbation: some of PERTURBATIONS by name, all by default, or functions by name.
+    """Cosines by layer under each perturbation: names from PERTURBATIONS, all by default, or functions by name.
 
-    A perturbation takes (text, generator) and returns the changed text, or None where the text has no place for it.
-    What it does to a text depends on the seed, its name and the text's number.
+    A perturbation takes (text, generator) and returns the changed text, or None if it does not apply. Its random draws
+    depend on the seed, its name and the index of the text. The tokenizer is by default that of the loaded model, and
+    the texts are a few built-in sentences; `measure_representation_stability(model, perturbations)` works too.
     """
+    if tokenizer is not None and not isinstance(tokenizer, WordPieceTokenizer):
+        tokenizer, perturbations = None, tokenizer
     if isinstance(texts, str):
-        raise InputError("Stability takes several texts; put a single one into a list.")
-    require_vocabulary(model, tokenizer)
+        raise InputError("Stability takes a list of texts; put a single text into a list.")
+    tokenizer = model_tokenizer(model, tokenizer)
     chosen = _chosen(perturbations)
     if not seeds:
         raise InputError("Stability needs at least one seed.")
@@ -167,10 +173,11 @@ def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokeni
     encoded = {text: tokenizer.encode(text) for text in distinct}
     known = [text for text in distinct if tokenizer.vocabulary.ordinary[encoded[text]].any()]
     if len(known) < 2:
-        raise InputError(f"Stability needs at least two different texts, for the baseline; there are {len(known)}.")
+        raise InputError(f"Stability needs at least two different texts for the baseline; there are {len(known)}.")
     T = model.config.max_seq_length
-    unrelated = _Unrelated(np.unique(np.concatenate([encoded[text][:T] for text in known])), model.config.hidden_size)
-    found = {name: _Found(len(seeds)) for name in chosen}
+    unrelated = _BaselineCollector(np.unique(np.concatenate([encoded[text][:T] for text in known])),
+                                   model.config.hidden_size)
+    found = {name: _CosineCollector(len(seeds)) for name in chosen}
     done = 0
     for numbers in by_length([encoded[text] for text in known], batch_size):
         group = numbers.tolist()
@@ -189,7 +196,7 @@ def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokeni
                            {name: of.result(baseline) for name, of in found.items()})
 
 
-def _chosen(perturbations: Sequence[str] | Mapping[str, Perturbation] | None) -> dict[str, Perturbation]:
+def _chosen(perturbations: Perturbations | None) -> dict[str, Perturbation]:
     if isinstance(perturbations, Mapping):
         return dict(perturbations)
     names = list(PERTURBATIONS) if perturbations is None else \
@@ -201,25 +208,25 @@ def _chosen(perturbations: Sequence[str] | Mapping[str, Perturbation] | None) ->
 
 
 class _Vectors:
-    """By layer, the unit vectors of the ordinary tokens (N, H) and of the sentences (n, H)."""
+    """The unit vectors of the ordinary tokens (N, H) and of the sentences (n, H), by layer."""
 
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]):
         self.rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
         ids, mask = padded(self.rows, tokenizer.vocabulary.pad)
         counted = mask & tokenizer.vocabulary.ordinary[ids]
-        _, cache = model.encode(ids, mask, forward_only=True)            # the layers' outputs alone
+        _, cache = model.encode(ids, mask, forward_only=True)         # keeps only the outputs of the layers
         self.ids, self.owner = ids[counted], np.nonzero(counted)[0]
         self.tokens: dict[str, Array] = {}
         self.sentences: dict[str, Array] = {}
         for layer, states in layer_states(cache).items():
             self.tokens[layer] = unit_rows(states[counted])
             self.sentences[layer] = unit_rows(np.einsum("bth,bt->bh", states, counted.astype(states.dtype)))
-        self.at = np.full(ids.shape, -1)                              # the row of each token
+        self.at = np.full(ids.shape, -1)                              # the row of each token in `tokens`
         self.at[counted] = np.arange(len(self.ids))
 
 
-class _Found:
-    """The cosines under one perturbation, as they come."""
+class _CosineCollector:
+    """Collects the cosines under one perturbation."""
 
     def __init__(self, runs: int):
         self.sentence: list[dict[str, list[npt.NDArray[Any]]]] = [{} for _ in range(runs)]
@@ -248,31 +255,31 @@ class _Found:
             self.token[run].setdefault(layer, []).append(
                 np.einsum("nh,nh->n", before.tokens[layer][old], after.tokens[layer][new]))
 
-    def result(self, baseline: dict[str, Baseline]) -> Perturbed:
+    def result(self, baseline: dict[str, CosineBaseline]) -> PerturbationResult:
         layers = {}
         for layer, base in baseline.items() if self.changed else ():
             sentence, token = (over_seeds(means) if (means := _means(runs, layer)) else None
                                for runs in (self.sentence, self.token))
             assert sentence is not None
-            layers[layer] = Movement(sentence, token, kept(sentence.mean, base.sentences),
-                                     None if token is None or base.same_token is None else
-                                     kept(token.mean, base.same_token))
-        return Perturbed(self.changed, self.unseen, self.impossible, layers)
+            layers[layer] = LayerStability(sentence, token, kept(sentence.mean, base.sentences),
+                                           None if token is None or base.same_token is None else
+                                           kept(token.mean, base.same_token))
+        return PerturbationResult(self.changed, self.unseen, self.impossible, layers)
 
 
 def _means(runs: list[dict[str, list[npt.NDArray[Any]]]], layer: str) -> list[float]:
-    """The mean of each seed that has cosines."""
+    """The mean of each seed that has any cosines."""
     joined = [np.concatenate(run[layer]) for run in runs if layer in run]
     return [float(cosines.mean(dtype=np.float64)) for cosines in joined if len(cosines)]
 
 
 def kept(cosine: float, baseline: float) -> float | None:
-    """How much of a vector is left; None where all vectors are alike, and so nothing can move."""
-    return (cosine - baseline) / (1 - baseline) if 1 - baseline > 1e-6 else None      # rounding is no difference
+    """The share of a vector that is retained; None if the baseline is 1, so that nothing could move."""
+    return (cosine - baseline) / (1 - baseline) if 1 - baseline > 1e-6 else None      # less is rounding
 
 
 def _in_both(before: _Vectors, after: _Vectors, numbers: list[int]) -> tuple[list[int], list[int]]:
-    """The rows of tokens that stand in both texts, in the same order."""
+    """The rows, before and after, of the tokens that occur in both texts in the same order."""
     old: list[int] = []
     new: list[int] = []
     for j, i in enumerate(numbers):
@@ -284,10 +291,10 @@ def _in_both(before: _Vectors, after: _Vectors, numbers: list[int]) -> tuple[lis
     return [old[k] for k in ordinary], [new[k] for k in ordinary]
 
 
-class _Pairs:
-    """The mean cosine of vectors of one group in different texts, over all such pairs.
+class _PairCosines:
+    """The mean cosine over all pairs of vectors of the same group in different texts.
 
-    Within a group, |sum of all|^2 less |sum of a text|^2 for each text is the sum over pairs in different texts.
+    Within a group, |sum of all|^2 minus |sum of a text|^2 for each text is the sum over pairs in different texts.
     """
 
     def __init__(self, groups: int, size: int):
@@ -295,7 +302,7 @@ class _Pairs:
         self.own, self.counts, self.own_pairs = np.zeros((3, groups))
 
     def add(self, units: Array, group: npt.NDArray[np.int64], text: npt.NDArray[np.int64]) -> None:
-        """Vectors (N, H), the group (N,) and the text (N,) of each; all those of a text at once."""
+        """Add unit vectors (N, H) with the group (N,) and the text (N,) of each; a text must be added at once."""
         order = np.lexsort((text, group))
         starts = np.flatnonzero(np.r_[True, (np.diff(group[order]) != 0) | (np.diff(text[order]) != 0)])
         sums = np.add.reduceat(units[order].astype(np.float64), starts, axis=0)
@@ -306,7 +313,7 @@ class _Pairs:
             total += np.bincount(of, values, len(total))
 
     def mean(self) -> float | None:
-        """Over the groups with such pairs, each vector of theirs counting the same."""
+        """The mean over the groups that have such pairs, weighted by their number of vectors."""
         pairs = self.counts**2 - self.own_pairs
         some = pairs > 0
         if not some.any():
@@ -315,25 +322,25 @@ class _Pairs:
         return float(np.average(cosines, weights=self.counts[some]))
 
 
-class _Unrelated:
-    """By layer, the pairs of sentences, of tokens, and of occurrences of one token."""
+class _BaselineCollector:
+    """Collects the cosines of the baseline by layer: of sentences, of tokens, and of the same token."""
 
     def __init__(self, vocabulary: npt.NDArray[np.int64], size: int):
         self.vocabulary, self.size = vocabulary, size
-        self.layers: dict[str, tuple[_Pairs, _Pairs, _Pairs]] = {}
+        self.layers: dict[str, tuple[_PairCosines, _PairCosines, _PairCosines]] = {}
 
     def add(self, vectors: _Vectors) -> None:
         group = np.searchsorted(self.vocabulary, vectors.ids)
         texts = np.arange(len(vectors.rows))
         for layer, units in vectors.tokens.items():
             if layer not in self.layers:
-                self.layers[layer] = (_Pairs(1, self.size), _Pairs(1, self.size),
-                                      _Pairs(len(self.vocabulary), self.size))
+                self.layers[layer] = (_PairCosines(1, self.size), _PairCosines(1, self.size),
+                                      _PairCosines(len(self.vocabulary), self.size))
             sentences, tokens, same = self.layers[layer]
             sentences.add(vectors.sentences[layer], np.zeros_like(texts), texts)
             tokens.add(units, np.zeros_like(group), vectors.owner)
             same.add(units, group, vectors.owner)
 
-    def baseline(self) -> dict[str, Baseline]:
-        return {layer: Baseline(sentences.mean() or 0.0, tokens.mean() or 0.0, same.mean())
+    def baseline(self) -> dict[str, CosineBaseline]:
+        return {layer: CosineBaseline(sentences.mean() or 0.0, tokens.mean() or 0.0, same.mean())
                 for layer, (sentences, tokens, same) in self.layers.items()}

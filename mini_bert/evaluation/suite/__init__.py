@@ -1,1 +1,1 @@
-"""All measurements of a model in one report, and the cache of their results."""
+"""The comprehensive evaluation: all measurements of a model in one report, with a cache of results."""

@@ -1,8 +1,8 @@
-"""Results that are remembered by what they come from, so that the same evaluation again is instant.
+"""A cache of results on disk, so that repeating an evaluation is instant.
 
-The key of a result is a digest of everything it depends on: the model's and the data's files, the options, and the
-package's own code. Results lie in MINI_BERT_CACHE, or in mini-bert in the user's folder for caches; they may be
-removed at any time.
+The key of a result is a digest of everything that it depends on: the files of model and data, the options, and the
+source code of the package. The cache is in MINI_BERT_CACHE, or in mini-bert in the user's cache folder; it may be
+deleted at any time.
 """
 
 import json
@@ -19,15 +19,15 @@ from ...files import write_files
 from ...pretrained import located
 
 _PACKAGE = Path(__file__).parents[2]
-_OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights or their parts, and what describes them
+_OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights, config and tokenizer
 
 
-def remembered(what: str, options: Mapping[str, Any], files: Iterable[str | Path],
-               compute: Callable[[], dict[str, Any]], *, fresh: bool = False) -> dict[str, Any]:
-    """The result of `compute`, or what it gave before for the same options, files and code; `fresh` computes anyway.
+def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | Path],
+                  compute: Callable[[], dict[str, Any]], *, fresh: bool = False) -> dict[str, Any]:
+    """The cached result of `compute` for these options, files and code; computed if there is none, or if `fresh`.
 
-    Results must be what JSON can hold. Of a directory, such as a model's, the files count that a model may be made of,
-    those one level below too; of what is no file, such as hub:NAME, the name.
+    Results must be JSON data. Of a directory, such as a model's, the files that can belong to a model count, up to one
+    level below; of a name that is not a file, such as hub:NAME, the name counts.
     """
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
@@ -41,8 +41,8 @@ def remembered(what: str, options: Mapping[str, Any], files: Iterable[str | Path
             pass
         else:
             return known
-    result: dict[str, Any] = json.loads(json.dumps(compute()))        # the same now as when it is read again
-    with suppress(CheckpointError):       # no place for it: the result is none the worse
+    result: dict[str, Any] = json.loads(json.dumps(compute()))        # the same as when it is read from the cache
+    with suppress(CheckpointError):       # the cache cannot be written; the result is still valid
         write_files(folder, {name: json.dumps(result).encode()})
     return result
 
@@ -72,7 +72,7 @@ def _digest(path: Path) -> str:
 
 @cache
 def _code() -> str:
-    """A digest of the package's own files."""
+    """A digest of the source files of the package."""
     digest = blake2b(digest_size=16)
     for file in sorted(_PACKAGE.rglob("*.py")):
         digest.update(file.read_bytes())

@@ -1,11 +1,11 @@
-"""What a part of an evaluation gives: rows for the summary, each with its baselines, and the details behind them."""
+"""The result of a part of the evaluation: rows of the summary, each with its baselines, and details."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputError
-from ..statistics import Interval, share
+from ..statistics import Interval, wilson_interval
 
 PERCENT, NUMBER = "percent", "number"
 Figure = Interval | float
@@ -13,19 +13,19 @@ _DIGITS = {PERCENT: 1, NUMBER: 3}
 
 
 @dataclass(frozen=True)
-class Row:
-    """One figure. Without anything to compare it with it says nothing, and is refused."""
+class SummaryRow:
+    """One score of the summary. A score without a baseline is refused, because it could not be interpreted."""
 
     figure: str
     value: Figure
     baselines: Mapping[str, Figure] = field(default_factory=dict)
-    random: Figure | None = None          # the same of a model of this shape with random weights
+    random: Figure | None = None          # the score of a model of the same shape with random weights
     unit: str = PERCENT
-    sample: str = ""                      # what it was measured on, and how much of it
+    sample: str = ""                      # what the score was measured on
 
     def __post_init__(self) -> None:
         if not self.baselines and self.random is None:
-            raise InputError(f"The figure {self.figure!r} has no baseline to be compared with.")
+            raise InputError(f"The score {self.figure!r} has no baseline.")
 
     def to_dict(self) -> dict[str, Any]:
         return {"figure": self.figure, "value": plain(self.value), "unit": self.unit,
@@ -34,10 +34,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The result of a part."""
+class PartResult:
+    """The result of a part of the evaluation."""
 
-    rows: list[Row]
+    rows: list[SummaryRow]
     details: dict[str, Any]
     notes: list[str] = field(default_factory=list)
 
@@ -46,12 +46,12 @@ class Measured:
 
 
 def plain(figure: Figure) -> Any:
-    """A figure as JSON has it: a number, or an interval by its fields."""
+    """A figure for JSON: a number, or the fields of an interval."""
     return figure._asdict() if isinstance(figure, Interval) else figure
 
 
 def interval(figure: Any) -> Interval:
-    """A figure, also one that JSON has held; a number has no width."""
+    """A figure, possibly from JSON, as an interval; a number becomes an interval without bounds."""
     if isinstance(figure, Interval):
         return figure
     if isinstance(figure, Mapping):
@@ -60,17 +60,17 @@ def interval(figure: Any) -> Interval:
 
 
 def shown(figure: Any, unit: str = PERCENT) -> str:
-    """For a table: 84.2 ± 0.6 in percent, 3.624 ± 0.010 for other numbers, nothing for None."""
+    """For a table: 84.2 ± 0.6 in percent, 3.624 ± 0.010 for other numbers, an empty string for None."""
     return "" if figure is None else interval(figure).shown(_DIGITS[unit], 100.0 if unit == PERCENT else 1.0)
 
 
-def sure(figure: Any, trials: int) -> Interval:
-    """The interval over seeds, or, if there is one seed alone, that of a share of so many trials."""
+def with_interval(figure: Any, trials: int) -> Interval:
+    """The interval over seeds; for a single seed, that of a share of `trials` trials."""
     found = interval(figure)
-    return found if found.values > 1 else share(found.mean * trials, trials)
+    return found if found.values > 1 else wilson_interval(found.mean * trials, trials)
 
 
-def how_sure(seeds: int, measured_on: str = "test set") -> str:
-    """The note that goes with `sure`."""
+def interval_note(seeds: int, measured_on: str = "test set") -> str:
+    """The note that explains the intervals of `with_interval`."""
     return f"Intervals are over {seeds} seeds." if seeds > 1 else \
-        f"One seed: the interval is that of a share, as if the items of the {measured_on} were independent."
+        f"One seed: intervals treat the items of the {measured_on} as independent trials."

@@ -1,8 +1,8 @@
 """A comprehensive evaluation: predictions, representations, understanding, probes, fine-tuning, zero-shot, forgetting.
 
-Each part keeps its baselines beside it, and is remembered by itself: a second run computes nothing, and one that was
-interrupted goes on. What cannot be measured, for want of data or of an MLM head, is listed with the reason. Files that
-are malformed stop the evaluation before anything is computed.
+Each part reports its baselines and is cached separately: a second run computes nothing, and an interrupted run
+continues. Parts that cannot be measured, because data or an MLM head is missing, are listed with the reason. Malformed
+files stop the evaluation before anything is computed.
 """
 
 import json
@@ -24,14 +24,14 @@ from ...training.process_memory import peak_resident_bytes
 from ..formats.agreement import agreement_files, read_agreement
 from ..formats.lama import read_facts
 from ..formats.minimal_pairs import read_minimal_pairs
-from ..formats.reading import asked_questions
+from ..formats.reading import load_questions
 from ..formats.tables import Labelled, read_table
 from ..formats.words import read_words
 from ..tasks.folder import TaskFolder, find_tasks
-from .context import FULL, Context, Sizes
+from .context import FULL, EvaluationContext, SampleSizes
 from .parts import predictions, probing, representations, tuning, zero_shot
-from .result_cache import remembered
-from .rows import Measured
+from .result_cache import cached_result
+from .rows import PartResult
 
 LEVELS = {"predictions": "Masked prediction", "representations": "Representations", "understanding": "Understanding",
           "probes": "Probes", "fine-tuning": "Fine-tuning", "zero-shot": "Zero-shot", "forgetting": "Forgetting"}
@@ -39,48 +39,49 @@ LEVELS = {"predictions": "Masked prediction", "representations": "Representation
 MENTIONS = "Entity mentions, named or not"
 
 
-class Part(NamedTuple):
-    """One part: what it is called, the level it belongs to, and what it needs of a folder of tasks."""
+class EvaluationPart(NamedTuple):
+    """One part of the evaluation: title, section of the report, function, and the task data that it needs."""
 
     title: str
     level: str
-    run: Callable[[Context], Measured]
+    run: Callable[[EvaluationContext], PartResult]
     needs: str | None = None
-    head: bool = False            # it asks for words, so the model must have an MLM head
+    head: bool = False            # it needs predictions of words, so the model must have an MLM head
 
 
 PARTS = {
-    "masked": Part("Masked tokens", "predictions", predictions.masked, head=True),
-    "guesses": Part("Guesses, calibration and gradients", "predictions", predictions.guesses, head=True),
-    "representations": Part("Diversity, layers and attention", "representations", representations.representations),
-    "geometry": Part("Geometry", "understanding", representations.geometry),
-    "stability": Part("Stability", "understanding", representations.stability),
-    "composition": Part("Composition", "understanding", representations.composition),
-    "pos": Part("Parts of speech", "probes", probing.parts_of_speech, "treebank"),
-    "deplabel": Part("Dependency relations", "probes", probing.relations, "treebank"),
-    "dep": Part("Dependency trees", "probes", probing.trees, "treebank"),
-    "ner": Part("Named entities", "probes", probing.entities, "entities"),
-    "classification": Part("Texts", "fine-tuning", tuning.texts, "texts"),
-    "tagging": Part("Named entities", "fine-tuning", tuning.entities, "entities"),
-    "qa": Part("Questions", "fine-tuning", tuning.questions, "questions"),
-    "blimp": Part("Grammar by minimal pairs", "zero-shot", zero_shot.grammar, "pairs", head=True),
-    "agreement": Part("Agreement of verbs", "zero-shot", zero_shot.verbs, "agreement", head=True),
-    "facts": Part("Facts", "zero-shot", zero_shot.facts, "facts", head=True),
-    "similarity": Part("Meaning of words", "zero-shot", zero_shot.words, "words"),
-    "forgetting": Part("What fine-tuning forgets", "forgetting", tuning.forgetting, "texts", head=True)}
+    "masked": EvaluationPart("Masked tokens", "predictions", predictions.masked, head=True),
+    "guesses": EvaluationPart("Guesses, calibration and gradients", "predictions", predictions.guesses, head=True),
+    "representations": EvaluationPart("Diversity, layers and attention", "representations",
+                                      representations.representations),
+    "geometry": EvaluationPart("Geometry", "understanding", representations.geometry),
+    "stability": EvaluationPart("Stability", "understanding", representations.stability),
+    "composition": EvaluationPart("Composition", "understanding", representations.composition),
+    "pos": EvaluationPart("Parts of speech", "probes", probing.parts_of_speech, "treebank"),
+    "deplabel": EvaluationPart("Dependency relations", "probes", probing.relations, "treebank"),
+    "dep": EvaluationPart("Dependency trees", "probes", probing.trees, "treebank"),
+    "ner": EvaluationPart("Named entities", "probes", probing.entities, "entities"),
+    "classification": EvaluationPart("Texts", "fine-tuning", tuning.texts, "texts"),
+    "tagging": EvaluationPart("Named entities", "fine-tuning", tuning.entities, "entities"),
+    "qa": EvaluationPart("Questions", "fine-tuning", tuning.questions, "questions"),
+    "blimp": EvaluationPart("Grammar by minimal pairs", "zero-shot", zero_shot.grammar, "pairs", head=True),
+    "agreement": EvaluationPart("Agreement of verbs", "zero-shot", zero_shot.verbs, "agreement", head=True),
+    "facts": EvaluationPart("Facts", "zero-shot", zero_shot.facts, "facts", head=True),
+    "similarity": EvaluationPart("Meaning of words", "zero-shot", zero_shot.words, "words"),
+    "forgetting": EvaluationPart("What fine-tuning forgets", "forgetting", tuning.forgetting, "texts", head=True)}
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """All parts in their order, as what JSON can hold; and those that were not measured, with the reason."""
+class EvaluationReport:
+    """The results of all parts as plain data, and the parts that were not measured, with the reason."""
 
     parts: list[dict[str, Any]]
     not_measured: list[dict[str, str]]
-    seconds: float                # of this run; what was remembered took none
-    peak_mb: float                # the most memory that the process held
+    seconds: float                # of this run; cached parts take none
+    peak_mb: float                # peak memory of the process
 
     def summary(self) -> list[dict[str, Any]]:
-        """The rows of all parts, each with the part it is of."""
+        """The rows of all parts, each with the name of its part."""
         return [{"part": part["name"], "title": part["title"], "level": part["level"], **row}
                 for part in self.parts for row in part["rows"]]
 
@@ -89,49 +90,49 @@ class Evaluation:
                 "seconds": self.seconds, "peak_mb": self.peak_mb}
 
 
-class Listener:
-    """Who hears of the progress; this one does nothing of it."""
+class EvaluationListener:
+    """Receives the progress of an evaluation; this one ignores it."""
 
     def begins(self, title: str, number: int, total: int) -> None:
         """A part begins."""
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Something inside of it is done."""
+        """`done` of `total` steps inside the part are done."""
 
     def ends(self, part: dict[str, Any]) -> None:
-        """A part has its result."""
+        """A part is finished."""
 
     def left_out(self, part: dict[str, str]) -> None:
         """A part cannot be measured."""
 
 
 def chosen_parts(only: Sequence[str] | None) -> list[str]:
-    """The parts in their order; all of them for None."""
+    """The named parts in the order of the evaluation; all for None."""
     for name in only or ():
         if name not in PARTS:
-            raise InputError(f"There is no part {name!r} of the evaluation; choose some of {', '.join(PARTS)}.")
+            raise InputError(f"The evaluation has no part {name!r}; choose some of {', '.join(PARTS)}.")
     return [name for name in PARTS if not only or name in only]
 
 
 def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, text: Sequence[str] = ("pydocs",),
                              tasks: str | PathLike[str] | None = None, train: str | PathLike[str] | None = None,
-                             sizes: Sizes = FULL, only: Sequence[str] | None = None, length: int | None = None,
+                             sizes: SampleSizes = FULL, only: Sequence[str] | None = None, length: int | None = None,
                              seed: int = 0, threads: int = 0, fresh: bool = False,
-                             listener: Listener | None = None) -> Evaluation:
+                             listener: EvaluationListener | None = None) -> EvaluationReport:
     """Evaluate a model on text files and a folder of tasks.
 
-    `train` is the prepared corpus of the training, for the baselines to count; else they count the text itself.
+    The n-gram baselines count `train`, the prepared training corpus, or by default the text itself.
     """
-    names, hears, began = chosen_parts(only), listener or Listener(), perf_counter()
+    names, listener, began = chosen_parts(only), listener or EvaluationListener(), perf_counter()
     folder = TaskFolder() if tasks is None else find_tasks(tasks)
     length = min(64, model.config.max_seq_length) if length is None else length
     parts: list[dict[str, Any]] = []
     left_out: list[dict[str, str]] = []
-    with Context(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed, threads=threads,
-                 report=hears.progress) as context:
+    with EvaluationContext(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed,
+                           threads=threads, report=listener.progress) as context:
         if train is not None:
-            assert context.known is not None
-            context.known.release()       # one that is not there, or of another vocabulary, is told at once
+            assert context.training_corpus is not None
+            context.training_corpus.release()       # report a missing corpus, or another vocabulary, at once
         text_files = context.text_files()
         options = {"model": _fingerprint(model, tokenizer), "sizes": asdict(sizes), "length": length, "seed": seed,
                    "text": list(text), "train": train is not None,
@@ -140,47 +141,47 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
         for number, name in enumerate(names):
             part = PARTS[name]
             about = {"name": name, "title": _title(part, folder), "level": part.level}
-            hears.begins(about["title"], number, len(names))
+            listener.begins(about["title"], number, len(names))
 
-            def compute(part: Part = part) -> dict[str, Any]:
+            def compute(part: EvaluationPart = part) -> dict[str, Any]:
                 start = perf_counter()
                 measured = part.run(context)
                 if not measured.rows:
-                    raise DataError("The data have nothing that could be measured.")
+                    raise DataError("The data contains nothing that could be measured.")
                 return {**measured.to_dict(), "seconds": round(perf_counter() - start, 2)}
 
             reason = _why_not(context, part)
             if reason is None:
                 files = text_files + ([] if part.needs is None else _files(folder, part.needs))
                 files += _files(folder, "entities") if name == "forgetting" and folder.entities else []
-                named = [f"{file.parent.name}/{file.name}" for file in files]     # a result tells these names
+                named = [f"{file.parent.name}/{file.name}" for file in files]     # results contain these names
                 try:
-                    found = remembered(f"evaluate-{name}", {**options, "files": named}, files, compute, fresh=fresh)
+                    found = cached_result(f"evaluate-{name}", {**options, "files": named}, files, compute, fresh=fresh)
                 except (DataError, InputError, NumericalError) as error:
                     reason = str(error)
                 else:
                     parts.append(about | found)
-                    hears.ends(parts[-1])
+                    listener.ends(parts[-1])
             if reason is not None:
                 left_out.append(about | {"reason": reason})
-                hears.left_out(left_out[-1])
-    return Evaluation(parts, left_out, round(perf_counter() - began, 2), round(peak_resident_bytes() / 1e6, 1))
+                listener.left_out(left_out[-1])
+    return EvaluationReport(parts, left_out, round(perf_counter() - began, 2), round(peak_resident_bytes() / 1e6, 1))
 
 
-def _why_not(context: Context, part: Part) -> str | None:
+def _why_not(context: EvaluationContext, part: EvaluationPart) -> str | None:
     if part.head and not context.has_mlm_head:
         return "The model has no MLM head."
     return None if part.needs is None else context.tasks.missing(part.needs)
 
 
-def _title(part: Part, folder: TaskFolder) -> str:
-    """Entity= of a treebank marks every mention, pronouns too; only columns have names alone."""
+def _title(part: EvaluationPart, folder: TaskFolder) -> str:
+    """Entity= in a treebank marks every mention, including pronouns; CoNLL columns mark only names."""
     mentions = part.needs == "entities" and folder.entities is not None and folder.entities.train.suffix == ".conllu"
     return MENTIONS if mentions else part.title
 
 
 def _fingerprint(model: MiniBERT, tokenizer: WordPieceTokenizer) -> str:
-    """What a result depends on of the model: its weights, its config, and how text becomes ids."""
+    """A digest of the model: weights, config and tokenizer."""
     digest = blake2b(np.ascontiguousarray(model.params.flat).view(np.uint8).data, digest_size=16)
     about = [model.config.to_dict(), list(tokenizer.vocabulary), tokenizer.lowercase, tokenizer.strip_accents]
     digest.update(json.dumps(about, default=str).encode())
@@ -199,14 +200,14 @@ def _files(folder: TaskFolder, needs: str) -> list[Path]:
     return [file for path in found for file in agreement_files(path)] if needs == "agreement" else list(found)
 
 
-def _check(context: Context, needed: set[str | None]) -> None:
-    """Read every file that will be used, so that a malformed one is told at once and not hours later.
+def _check(context: EvaluationContext, needed: set[str | None]) -> None:
+    """Read every file that will be used, so that a malformed one is reported at once and not hours later.
 
-    One that is well formed and does not suit, as labels on a scale do not, is left to the part that meets it.
+    A well-formed but unsuitable file, such as one with labels on a scale, is reported by the part that uses it.
     """
     readers: dict[str, Callable[[Path], Any]] = {
         "treebank": context.sentences, "entities": context.sentences, "texts": _any_texts,
-        "questions": asked_questions, "pairs": read_minimal_pairs, "facts": read_facts, "words": read_words}
+        "questions": load_questions, "pairs": read_minimal_pairs, "facts": read_facts, "words": read_words}
     for needs in sorted(filter(None, needed)):
         files = _files(context.tasks, needs)
 
@@ -215,7 +216,7 @@ def _check(context: Context, needed: set[str | None]) -> None:
                 return {"read": [len(read_agreement(path)) for path in context.tasks.agreement]}
             return {"read": [len(readers[needs](path)) for path in files]}
 
-        remembered("evaluate-data", {"kind": needs, "files": [str(file) for file in files]}, files, read)
+        cached_result("evaluate-data", {"kind": needs, "files": [str(file) for file in files]}, files, read)
 
 
 def _any_texts(path: Path) -> list[Labelled]:

@@ -1,1 +1,1 @@
-"""Fine-tuning tasks: examples as batches, the figures of a task, baselines, and runs over several seeds."""
+"""Fine-tuning tasks: encoding of examples, metrics, baselines, runs over several seeds, and saved task models."""

@@ -1,4 +1,4 @@
-"""Answers to lines of text, whatever the task: what `mini-bert predict` prints."""
+"""Predictions for lines of text, for every kind of task: the output of `mini-bert predict`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from ..formats.tables import Labelled
 from .bio import entity_spans
 from .encode import encode_questions, encode_texts, encode_words
 from .predict import answers, labels_of_texts, labels_of_words
-from .storage import Saved
+from .storage import SavedTask
 
-# what happened to lines that are too long for the model, and the sentence about them
-_CUT = {"cut": "cut: what stands behind their first {longest} tokens was not read",
-        "in_parts": "read in several parts, as they have more than {longest} tokens",
-        "words_cut": "read with words cut that have more than {longest} tokens themselves",
-        "question_cut": "read with the question cut: it may take half of {longest} tokens"}
+# what was done to lines that are too long for the model, and the message about it
+_CUT = {"cut": "cut: only their first {longest} tokens were read",
+        "in_parts": "read in several parts, because they have more than {longest} tokens",
+        "words_cut": "read with cut words, because a single word has more than {longest} tokens",
+        "question_cut": "read with the question cut, because it has more than half of {longest} tokens"}
 
 
 @dataclass(frozen=True)
 class LineAnswer:
-    """What the model says of a line."""
+    """The prediction for a line."""
 
     text: str
     shown: str
@@ -34,30 +34,30 @@ class LineAnswer:
         return {"text": self.text, "answer": self.shown, "probability": self.probability, **self.detail}
 
 
-class Placed(NamedTuple):
-    """A word, and where it stands in its line."""
+class WordSpan(NamedTuple):
+    """A word and its character offsets in the line."""
 
     word: str
     start: int
     end: int
 
 
-def answer_lines(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
-    """A label, entities or a stretch of text for each line; the details say which were too long."""
+def answer_lines(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+    """A label, entities or an answer span for each line; `detail` says which lines were too long."""
     if not lines:
-        raise InputError("There is no text to answer.")
+        raise InputError("There is no text to predict for.")
     answer = {"tokens": _entities, "span": _answers}.get(saved.model.head_name, _labels)
     return answer(saved, lines, team)
 
 
 def too_long(found: Sequence[LineAnswer], longest: int) -> list[str]:
-    """A sentence for each thing that was done to lines that are too long for the model."""
+    """Messages about lines that were too long for the model."""
     counts = {key: sum(bool(answer.detail.get(key)) for answer in found) for key in _CUT}
     return [f"{counts[key]:,} of {len(found):,} lines were {what.format(longest=longest)}."
             for key, what in _CUT.items() if counts[key]]
 
 
-def _labels(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
     records = []
     for number, line in enumerate(lines, 1):
         first, *others = line.split("\t")
@@ -74,8 +74,8 @@ def _labels(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswe
             for number, (line, i, row) in enumerate(zip(lines, best.tolist(), probabilities, strict=True))]
 
 
-def placed_words(line: str) -> Iterator[Placed]:
-    """The words of a line, as the data of entities has them: punctuation marks are words of their own."""
+def placed_words(line: str) -> Iterator[WordSpan]:
+    """The words of a line; punctuation marks are separate words, as in the training data for entities."""
     table = replacements(False, False)
     letters, first, last = "", 0, 0
     for place, character in enumerate([*line, " "]):
@@ -84,11 +84,11 @@ def placed_words(line: str) -> Iterator[Placed]:
                 first, last = (place if not letters else first), place
                 letters += letter
             elif letters:
-                yield Placed(letters, first, last + 1)
+                yield WordSpan(letters, first, last + 1)
                 letters = ""
 
 
-def _entities(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+def _entities(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
     sentences = [list(placed_words(line)) for line in lines]
     encoded = encode_words([[placed.word for placed in sentence] for sentence in sentences], None, saved.tokenizer,
                            saved.model.config.max_seq_length)
@@ -104,7 +104,7 @@ def _entities(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAns
     return results
 
 
-def _answers(saved: Saved, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
+def _answers(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
     questions = []
     for number, line in enumerate(lines, 1):
         parts = line.split("\t")

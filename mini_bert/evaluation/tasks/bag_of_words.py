@@ -1,9 +1,9 @@
-"""The baseline of text classification: logistic regression on which words, and pairs of words, a text has.
+"""The baseline of text classification: logistic regression on the words and word pairs of a text.
 
     p(label | text) = softmax(b + sum over the text's features f of W_f)      loss = mean cross-entropy + l2 |W|^2
 
-What a model of sequences must beat. The strength of the penalty and the number of steps are chosen on the development
-set: where that is what is measured on too, it favours this baseline, as it favours the model.
+The penalty and the number of steps are chosen on the development set. If results are also measured there, that
+flatters this baseline in the same way as it flatters the model.
 """
 
 from collections import Counter
@@ -22,11 +22,11 @@ from ..formats.tables import Labelled
 
 _STEPS, _RATE = 150, 0.05
 _PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3)
-_LEAST = 2                    # occurrences of a feature that counts
+_LEAST = 2                    # minimum number of occurrences of a feature
 
 
 class _Features:
-    """Each text's distinct features as numbers, all texts in one array."""
+    """The distinct features of each text as indices, all texts in one array."""
 
     def __init__(self, texts: Sequence[list[str]], known: dict[str, int]):
         found = [sorted({known[name] for name in names if name in known}) for names in texts]
@@ -41,18 +41,18 @@ class _Features:
         return b + sums
 
     def dW(self, dscores: Array, size: int) -> Array:
-        """scores = b + sum of W_f: each feature of a text gets the text's gradient."""
+        """scores = b + sum of W_f: each feature of a text gets the gradient of the text."""
         sums: Array = np.stack([np.bincount(self.numbers, dscores[self.owner, c], size)
                                 for c in range(dscores.shape[1])], axis=1)
         return sums
 
 
-_Set = tuple[_Features, npt.NDArray[np.int64]]            # texts and their right labels
+_Set = tuple[_Features, npt.NDArray[np.int64]]            # texts and their labels
 
 
 def bag_of_words_accuracy(train: Sequence[Labelled], dev: Sequence[Labelled], labels: Sequence[str],
                           test: Sequence[Labelled] | None = None) -> float:
-    """The accuracy on `test`, or else on `dev`, with the penalty and the steps that are best on `dev`."""
+    """The accuracy on `test`, or on `dev` without one, with the penalty and the steps that are best on `dev`."""
     parts = [train, dev] if test is None else [train, dev, test]
     words = [[_named(record) for record in part] for part in parts]
     occurrences = Counter(name for names in words[0] for name in set(names))
@@ -65,7 +65,7 @@ def bag_of_words_accuracy(train: Sequence[Labelled], dev: Sequence[Labelled], la
 
 
 def _fit(given: _Set, asked: Sequence[_Set], size: int, labels: int, penalty: float) -> list[list[float]]:
-    """The accuracy on each set that is asked for, again and again in the course of the training."""
+    """The accuracy on each set in `asked`, after every ten steps."""
     features, targets = given
     params = Parameters([ParamSpec("W", (size, labels)), ParamSpec("b", (labels,))], np.dtype(np.float64))
     grads, optimiser = params.zeros_like(), AdamW(params, _RATE, weight_decay=0.0)
@@ -83,7 +83,7 @@ def _fit(given: _Set, asked: Sequence[_Set], size: int, labels: int, penalty: fl
 
 
 def _named(record: Labelled) -> list[str]:
-    """Words and pairs of neighbours; those of a pair of texts are told apart, and the words they share are features."""
+    """Words and word pairs of the text; for a pair of texts also the words of the second, and the common words."""
     table = replacements(True, True)
     first = [word for chunk in table.chunks(record.text) for word in table.words(chunk)]
     names = [*first, *(f"{a} {b}" for a, b in pairwise(first))]

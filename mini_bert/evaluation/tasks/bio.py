@@ -1,15 +1,15 @@
-"""Named entities as BIO labels, a label a word: what is such a label, where entities stand, and their F1."""
+"""Named entities as BIO labels, one label per word: validation, spans, and F1."""
 
 from collections.abc import Sequence
 
 
 def is_bio(label: str) -> bool:
-    """Whether it is O, B-TYPE or I-TYPE."""
+    """Whether a label is O, B-TYPE or I-TYPE."""
     return label == "O" or (label[:2] in ("B-", "I-") and len(label) > 2)
 
 
 def as_bio(labels: Sequence[str]) -> tuple[str, ...]:
-    """The labels with B- at the beginning of each entity."""
+    """The labels with B- at the start of every entity."""
     found, before = [], "O"
     for label in labels:
         begins = label.startswith("I-") and before[2:] != label[2:]
@@ -19,7 +19,7 @@ def as_bio(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def entity_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
-    """(first, behind the last, type) of each entity, in order; an I- that continues nothing begins one."""
+    """(start, end, type) of each entity, in order; an I- that continues no entity begins one."""
     spans: list[tuple[int, int, str]] = []
     start, kind = 0, ""
     for i, label in enumerate([*as_bio(labels), "O"]):
@@ -32,7 +32,7 @@ def entity_spans(labels: Sequence[str]) -> list[tuple[int, int, str]]:
 
 
 def entity_f1(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
-    """F1 of entities over sentences of BIO labels: one counts if its words and its type are exactly right."""
+    """F1 of entities over sentences of BIO labels; span and type of an entity must match exactly."""
     right = found = there = 0
     for g, p in zip(gold, predicted, strict=True):
         true, guessed = set(entity_spans(g)), set(entity_spans(p))

@@ -1,6 +1,6 @@
-"""Examples of a task as sequences of ids, ready to be put into batches.
+"""Encode the examples of a task as sequences of ids, ready for batching.
 
-What is longer than the model takes is cut, or read in windows, and counted; nothing is left out in silence.
+Examples that are too long for the model are cut, or split into windows, and counted.
 """
 
 from collections.abc import Sequence
@@ -22,29 +22,29 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass
 class Encoded:
-    """Sequences with their answers. `owners` says which example each sequence comes from."""
+    """Sequences with their answers; `owners` is the index of the example that each sequence comes from."""
 
     pad: int
     rows: list[list[int]] = field(default_factory=list)
-    types: list[list[int]] | None = None              # token types, of pairs, if the model has them
-    answers: list[list[int]] = field(default_factory=list)     # of each row, as its head wants them
-    places: list[list[int]] | None = None             # tokens that the head reads, of each row
+    types: list[list[int]] | None = None              # token types, if the model has them
+    answers: list[list[int]] = field(default_factory=list)     # of each row, in the form that the head needs
+    places: list[list[int]] | None = None             # of each row, the tokens that the head reads
     owners: list[int] = field(default_factory=list)
-    long: set[int] = field(default_factory=set)       # examples that are too long: cut, or read in several parts
-    shortened: dict[int, int] = field(default_factory=dict)     # of an example, the words or questions that were cut
+    long: set[int] = field(default_factory=set)       # examples that were too long: cut, or split
+    shortened: dict[int, int] = field(default_factory=dict)     # example -> number of its words or questions cut
 
     @property
     def cut(self) -> int:
-        """Examples that were too long."""
+        """The number of examples that were too long."""
         return len(self.long)
 
     @property
     def parts_cut(self) -> int:
-        """Words, or questions, that were too long in themselves."""
+        """The number of single words or questions that were too long."""
         return sum(self.shortened.values())
 
     def of(self, owners: set[int]) -> Self:
-        """The sequences of some examples alone."""
+        """Only the sequences of these examples."""
         chosen = [i for i, owner in enumerate(self.owners) if owner in owners]
         return replace(self, rows=[self.rows[i] for i in chosen],
                        types=None if self.types is None else [self.types[i] for i in chosen],
@@ -58,7 +58,7 @@ class Encoded:
         return [len(row) for row in self.rows]
 
     def collate(self, numbers: IntArray) -> TaskBatch:
-        """The sequences of these numbers as one batch."""
+        """The sequences with these indices as one batch."""
         ids, mask = padded([self.rows[i] for i in numbers], self.pad)
         types = None if self.types is None else padded([self.types[i] for i in numbers], 0)[0]
         places = None
@@ -74,25 +74,25 @@ class Encoded:
 
 
 class EncodedSpans(Encoded):
-    """The head gives all starts and then all ends."""
+    """Answers are spans; the head returns all starts and then all ends."""
 
     def _targets(self, answers: list[list[int]]) -> IntArray:
         return np.array(answers, np.int64).reshape(-1, 2).T.reshape(-1)
 
 
 def label_numbers(labels: Sequence[str], known: Sequence[str], source: str) -> list[int]:
-    """The number of each label; one that training has not seen is refused."""
+    """The index of each label; a label that does not occur in training is refused."""
     numbers = {label: i for i, label in enumerate(known)}
     unseen = sorted({label for label in labels if label not in numbers})
     if unseen:
-        raise DataError(f"{source} has the label {unseen[0]!r}, which training has not seen; it knows "
+        raise DataError(f"{source} has the label {unseen[0]!r}, which does not occur in training; that has "
                         f"{', '.join(known[:10])}{' ...' if len(known) > 10 else ''}.")
     return [numbers[label] for label in labels]
 
 
 def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, longest: int, labels: Sequence[str], *,
                  with_types: bool, source: str = "The data") -> Encoded:
-    """Texts or pairs with one label each; `labels` empty leaves the answers zero."""
+    """Texts or pairs with one label each; with empty `labels` all answers are 0."""
     numbers = label_numbers([record.label for record in records], labels, source) if labels else [0] * len(records)
     made = Encoded(tokenizer.vocabulary.pad, types=[] if with_types else None)
     for i, (record, number) in enumerate(zip(records, numbers, strict=True)):
@@ -117,7 +117,7 @@ def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, lon
 
 def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None,
                  tokenizer: WordPieceTokenizer, longest: int) -> Encoded:
-    """Words with a label each, at their first piece; long sentences become several sequences of whole words."""
+    """Words with one label each, at the first piece; a long sentence becomes several sequences of whole words."""
     made = Encoded(tokenizer.vocabulary.pad, places=[])
     assert made.places is not None
     room = longest - 2
@@ -156,19 +156,19 @@ def _add_words(made: Encoded, tokenizer: WordPieceTokenizer, ids: list[int], sta
 
 @dataclass
 class Windows:
-    """Questions with windows over their contexts: where each window's tokens stand in the text."""
+    """Questions with windows over their contexts, and the character offsets of the tokens of each window."""
 
     encoded: EncodedSpans
-    offsets: list[list[tuple[int, int]]]      # of each row, the characters of each of its tokens; (0, 0) outside
-    answerable: int                           # questions whose answer lies whole in some window
+    offsets: list[list[tuple[int, int]]]      # of each row, the offsets of its tokens; (0, 0) outside the context
+    answerable: int                           # questions whose whole answer is in some window
 
 
 def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenizer, longest: int, *, with_types: bool,
                      stride: int | None = None) -> Windows:
-    """[CLS] question [SEP] window [SEP], windows `stride` tokens apart, a quarter of the longest sequence unless said.
+    """[CLS] question [SEP] window [SEP], with windows `stride` tokens apart, by default a quarter of `longest`.
 
-    The head chooses among the window's tokens and [CLS], which stands for "not here". In training, windows without
-    the answer point there.
+    The head chooses among the tokens of the window and [CLS], which means "not here" and is the target of windows
+    without the answer.
     """
     made = EncodedSpans(tokenizer.vocabulary.pad, places=[], types=[] if with_types else None)
     assert made.places is not None
@@ -208,7 +208,7 @@ def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenize
 
 
 def _answer_tokens(item: Question, offsets: list[tuple[int, int]]) -> tuple[int, int]:
-    """The first and the last token of the answer, (-1, -1) if none stands there."""
+    """The first and the last token of the answer; (-1, -1) if there is none."""
     begin, end = item.start, item.start + len(item.answers[0])
     touched = [i for i, (a, b) in enumerate(offsets) if a < end and b > begin]
     return (touched[0], touched[-1]) if touched else (-1, -1)

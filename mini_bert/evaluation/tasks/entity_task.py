@@ -1,4 +1,4 @@
-"""Named entities: a BIO label for each word."""
+"""Named entity recognition: one BIO label per word."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,38 +11,39 @@ from ...errors import DataError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
 from ..formats.conllu import Sentence
-from ..formats.named import Place
-from ..formats.reading import labelled_words
+from ..formats.named import DataSource
+from ..formats.reading import load_sentences
 from ..samples import sampled
 from .bio import entity_f1
 from .encode import Encoded, encode_words
 from .predict import labels_of_words
-from .task import Task, name_of, shared, sizes
+from .task import Task, overlap_notes, size_notes, source_name
 
-Words = Place | Sequence[Sentence]
+SentenceSource = DataSource | Sequence[Sentence]
 
 
-class HeldWords(NamedTuple):
-    """Sentences to measure on."""
+class SentenceSet(NamedTuple):
+    """An encoded development or test set."""
 
     words: list[tuple[str, ...]]
     encoded: Encoded
     truth: list[Sequence[str]]
 
 
-class Entities(Task[HeldWords]):
+class Entities(Task[SentenceSet]):
     """Words with BIO labels, from CoNLL or CoNLL-U files."""
 
     head = "tokens"
 
-    def __init__(self, train: Words, dev: Words, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
-                 max_samples: int | None = None, seed: int = 0, test: Words | None = None):
+    def __init__(self, train: SentenceSource, dev: SentenceSource, tokenizer: WordPieceTokenizer,
+                 config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
+                 test: SentenceSource | None = None):
         places = [train, dev] if test is None else [train, dev, test]
         read_all = [_read(place) for place in places]
-        given = {label for labels in _split(read_all[0])[1] for label in labels}      # of all: a sample may lack some
+        given = {label for labels in _split(read_all[0])[1] for label in labels}      # a sample may lack some
         if len(given) < 2:
-            raise DataError(f"{name_of(train)} has one label alone, {next(iter(given))!r}; there is nothing to tell "
-                            "apart.")
+            raise DataError(f"{source_name(train)} has only the label {next(iter(given))!r}, so there is nothing to "
+                            "learn.")
         self.labels = sorted(given, key=lambda label: (label != "O", label))
         self.outputs = len(self.labels)
         (words, answers), *asked = [_split(sampled(sentences, max_samples, seed, "samples")) for sentences in read_all]
@@ -51,25 +52,25 @@ class Entities(Task[HeldWords]):
         longest = config.max_seq_length
         self.train = encode_words(words, [[numbers[label] for label in labels] for labels in answers], tokenizer,
                                   longest)
-        held = [HeldWords(some, encode_words(some, None, tokenizer, longest), truth) for some, truth in asked]
-        self.dev, self.measured = held[0], held[-1]
-        unseen = sum(label not in numbers for part in held for labels in part.truth for label in labels)
-        encoded = [self.train, *(part.encoded for part in held)]
-        others = held[1].words if test is not None else None
-        self.notes = sizes(words, self.dev.words, others) | {
+        sets = [SentenceSet(some, encode_words(some, None, tokenizer, longest), truth) for some, truth in asked]
+        self.dev, self.measured = sets[0], sets[-1]
+        unseen = sum(label not in numbers for part in sets for labels in part.truth for label in labels)
+        encoded = [self.train, *(part.encoded for part in sets)]
+        others = sets[1].words if test is not None else None
+        self.notes = size_notes(words, self.dev.words, others) | {
             "too long, in several parts": sum(made.cut for made in encoded),
             "words too long, cut": sum(made.parts_cut for made in encoded),
             "words with labels unseen in training, which count as wrong": unseen} \
-            | shared(words, self.dev.words, others)
+            | overlap_notes(words, self.dev.words, others)
 
-    def _figures(self, held: HeldWords, model: TaskModel, team: Workers) -> dict[str, float]:
-        found = [[self.labels[i] for i in row] for row in labels_of_words(model, held.encoded, len(held.words), team)]
-        pairs = [(a, b) for ours, theirs in zip(found, held.truth, strict=True)
+    def _figures(self, data: SentenceSet, model: TaskModel, team: Workers) -> dict[str, float]:
+        found = [[self.labels[i] for i in row] for row in labels_of_words(model, data.encoded, len(data.words), team)]
+        pairs = [(a, b) for ours, theirs in zip(found, data.truth, strict=True)
                  for a, b in zip(ours, theirs, strict=True)]
-        return {"entity_f1": entity_f1(held.truth, found), "word_accuracy": sum(a == b for a, b in pairs) / len(pairs)}
+        return {"entity_f1": entity_f1(data.truth, found), "word_accuracy": sum(a == b for a, b in pairs) / len(pairs)}
 
     def baselines(self) -> dict[str, float]:
-        """Each word's most frequent label, O for words that training does not have."""
+        """The most frequent label of each word in training, and O for unseen words."""
         seen: dict[str, Counter[str]] = {}
         for words, labels in zip(*self._train, strict=True):
             for word, label in zip(words, labels, strict=True):
@@ -79,17 +80,17 @@ class Entities(Task[HeldWords]):
                                                                     for words in self.measured.words])}
 
 
-def _read(given: Words) -> Sequence[Sentence]:
-    sentences = labelled_words(given) if isinstance(given, str | PathLike) else given
+def _read(given: SentenceSource) -> Sequence[Sentence]:
+    sentences = load_sentences(given) if isinstance(given, str | PathLike) else given
     without = [number for number, sentence in enumerate(sentences, 1) if sentence.entities is None]
     if len(without) == len(sentences):
-        raise DataError(f"{name_of(given)} has no named entities: neither Entity= in its last column nor BIO labels.")
+        raise DataError(f"{source_name(given)} has no named entities: neither Entity= in MISC nor BIO labels.")
     if without:
-        raise DataError(f"{name_of(given)}, sentence {without[0]}: it says nothing of entities, and others do; "
-                        f"{len(without):,} of {len(sentences):,} are so.")
+        raise DataError(f"{source_name(given)}, sentence {without[0]}: it has no entity annotation, unlike others; "
+                        f"{len(without):,} of {len(sentences):,} have none.")
     return sentences
 
 
 def _split(sentences: Sequence[Sentence]) -> tuple[list[tuple[str, ...]], list[Sequence[str]]]:
-    """The words and the labels."""
+    """The words and the labels of all sentences."""
     return [sentence.words for sentence in sentences], [sentence.entities or () for sentence in sentences]

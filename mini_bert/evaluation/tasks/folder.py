@@ -1,4 +1,4 @@
-"""A folder of tasks, as people unpack them: which files of it an evaluation can use, and what was looked for.
+"""A folder of unpacked task data: which of its files an evaluation can use.
 
     *-ud-train.conllu with *-ud-test.conllu or *-ud-dev.conllu      a treebank; with entities, if it has Entity=
     */train.conll with */test.conll or */dev.conll                  named entities in columns
@@ -6,10 +6,10 @@
     squad/*.json                                                    questions; see `question_files`
     blimp/*.jsonl                                                   minimal pairs
     agreement/NAME.text with NAME.gold                              verbs and their subjects
-    lama/**/*.jsonl                                                 facts, a relation a file
+    lama/**/*.jsonl                                                 facts, one relation per file
     wordsim/*.txt                                                   similarity of words, and analogies
 
-Folders may lie deeper, but for the last five, which are told by their name.
+Files may be in subfolders at any depth; the last five kinds are recognised by the name of their folder.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ...errors import DataError
 from ..formats.conllu import has_entities, missing_header
 
-LOOKED_FOR = {
+EXPECTED_FILES = {
     "treebank": "NAME-ud-train.conllu with NAME-ud-test.conllu or NAME-ud-dev.conllu",
     "entities": "a treebank with Entity= in its last column and # global.Entity above, or train.conll with test.conll "
                 "or dev.conll",
@@ -29,7 +29,7 @@ LOOKED_FOR = {
 
 
 class Splits(NamedTuple):
-    """The files of a task. Without a test set, the development set is what is measured on."""
+    """The files of a task. Without a test set, `test` is the development set and `dev` is None."""
 
     name: str
     train: Path
@@ -40,8 +40,8 @@ class Splits(NamedTuple):
         return [self.train, *([] if self.dev is None else [self.dev]), self.test]
 
 
-class TextPair(NamedTuple):
-    """Texts to train and to measure on."""
+class TextFiles(NamedTuple):
+    """The files of a text classification task."""
 
     name: str
     train: Path
@@ -50,39 +50,39 @@ class TextPair(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """What a folder has; what it has not is None or empty."""
+    """The task data found in a folder; None or empty for a kind that is missing."""
 
     folder: Path | None = None
     treebank: Splits | None = None
     entities: Splits | None = None
-    texts: list[TextPair] = field(default_factory=list)
+    texts: list[TextFiles] = field(default_factory=list)
     questions: list[Path] = field(default_factory=list)
     pairs: list[Path] = field(default_factory=list)
     agreement: list[Path] = field(default_factory=list)       # the .text files
     facts: list[Path] = field(default_factory=list)
     words: list[Path] = field(default_factory=list)
-    no_header: Path | None = None             # a treebank with entities whose fields no line names
+    no_header: Path | None = None             # a treebank with entities but without the header that names their fields
 
     def missing(self, what: str) -> str | None:
-        """Why there is nothing of this kind, as part of a sentence; None if there is."""
+        """Why there is no data of this kind, as part of a sentence; None if there is."""
         if getattr(self, what):
             return None
         if what == "entities" and self.no_header is not None:
             return missing_header(self.no_header)
-        return "it needs task data; name a folder of them by --tasks" if self.folder is None else \
-            f"{self.folder} has no {LOOKED_FOR[what]}"
+        return "it needs task data; name a folder with --tasks" if self.folder is None else \
+            f"{self.folder} has no {EXPECTED_FILES[what]}"
 
 
 def find_tasks(folder: str | PathLike[str]) -> TaskFolder:
-    """Look through a folder; of several treebanks the first by name is taken, and the first that has entities."""
+    """Search a folder; of several treebanks, the first by name and the first with entities are used."""
     root = Path(folder)
     if not root.is_dir():
-        raise DataError(f"There is no folder {root} of tasks.")
+        raise DataError(f"There is no task folder {root}.")
     banks = [found for train in _inside(root, "**/*-ud-train.conllu")
              if (found := _splits(train, train.name.removesuffix("-ud-train.conllu"), "-ud-{}.conllu")) is not None]
     columns = [found for train in _inside(root, "**/train.conll")
                if (found := _splits(train, "", "{}.conll")) is not None]
-    tsv = [TextPair(train.parent.name, train, dev) for train in _inside(root, "**/train.tsv")
+    tsv = [TextFiles(train.parent.name, train, dev) for train in _inside(root, "**/train.tsv")
            if (dev := train.with_name("dev.tsv")).is_file()]
     agreement = [text for text in _inside(root, "**/agreement/*.text") if text.with_suffix(".gold").is_file()]
     return TaskFolder(root, banks[0] if banks else None,
@@ -93,10 +93,10 @@ def find_tasks(folder: str | PathLike[str]) -> TaskFolder:
 
 
 def question_files(paths: list[Path]) -> tuple[Path, Path | None]:
-    """The file to train on and the one to measure on.
+    """The file to train on and the file to measure on.
 
-    Those whose names say train and dev; else the largest to train on and the smallest to measure on; None for the
-    second if there is one file alone, which is then to be split by contexts.
+    Files with train and dev in their names; otherwise the largest to train on and the smallest to measure on. The
+    second is None if there is only one file, which is then split by contexts.
     """
     said = {word: [path for path in paths if word in path.stem.lower()] for word in ("train", "dev")}
     if said["train"]:

@@ -1,8 +1,8 @@
-"""What fine-tuning costs: what a model could do before, and can do no more.
+"""Catastrophic forgetting: how much of its earlier abilities a model loses by fine-tuning.
 
-Masked language modelling needs no labels, so it can be measured on any text before and after: the MLM head is still
-there, and takes no part in fine-tuning, but the encoder below it has moved. Of tasks with heads of their own, the head
-of the old task is put on the new encoder.
+Masked language modelling needs no labels, so it can be measured on any text before and after: fine-tuning does not
+change the MLM head, but it changes the encoder below it. For an earlier task with a head of its own, that head is put
+on the new encoder.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ Measure = Callable[[MiniBERT], float]
 
 @dataclass(frozen=True)
 class Forgetting:
-    """A figure before and after; `lost` is positive where something was lost."""
+    """Scores before and after; `lost` is positive where the score fell."""
 
     before: dict[str, float]
     after: dict[str, float]
@@ -35,12 +35,12 @@ class Forgetting:
 
 def measure_catastrophic_forgetting(model: MiniBERT, old_tasks: Mapping[str, Measure],
                                     new_tasks: Sequence[Callable[[MiniBERT], MiniBERT]]) -> Forgetting:
-    """Measure each old task, let each new one train the model, and measure again.
+    """Measure each old task, train on each new task, and measure again.
 
-    An old task is a function from a model to a figure, higher being better; a new one returns the model that it made.
+    An old task is a function from a model to a score, higher is better; a new task returns the trained model.
     """
     if not old_tasks:
-        raise InputError("There is no old task whose loss could be measured.")
+        raise InputError("There is no old task to measure.")
     before = {name: measure(model) for name, measure in old_tasks.items()}
     for train in new_tasks:
         model = train(model)
@@ -49,8 +49,8 @@ def measure_catastrophic_forgetting(model: MiniBERT, old_tasks: Mapping[str, Mea
 
 def masked_before_and_after(before: MiniBERT, after: TaskModel, corpus: Corpus, *, split: str = "train",
                             length: int = 64, threads: int = 0) -> tuple[MaskedReport, MaskedReport]:
-    """Masked loss and accuracy of the model that fine-tuning began with, and of what it became."""
-    if "mlm_head_b" not in before.params:
-        raise InputError("This model has no MLM head, so it cannot forget how to fill masks.")
+    """Masked loss and accuracy of a model before and after fine-tuning."""
+    if not before.modules.predicts_words:
+        raise InputError("This model has no MLM head, so its masked accuracy cannot be measured.")
     return (evaluate_corpus(before, corpus, split=split, length=length, threads=threads),
             evaluate_corpus(after.encoder(), corpus, split=split, length=length, threads=threads))

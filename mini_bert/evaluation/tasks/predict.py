@@ -1,4 +1,4 @@
-"""What a fine-tuned model answers: labels of texts, labels of words, spans of text."""
+"""Predictions of a fine-tuned model: labels of texts, labels of words, answer spans."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from .encode import Encoded, Windows
 
 _BATCH = 32
 _LONGEST_ANSWER = 30          # tokens
-_CANDIDATES = 20              # starts and ends of a window that are combined
+_CANDIDATES = 20              # best starts and ends of a window that are combined
 
 
 def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]:
@@ -24,7 +24,7 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
     numbers = list(by_length(encoded.rows, _BATCH))
 
     def one(some: npt.NDArray[np.int64]) -> list[Array]:
-        with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is refused, with its reason
+        with np.errstate(over="ignore", invalid="ignore"):        # the model itself refuses scores that are not finite
             return model.scores_by_sequence(encoded.collate(some))
 
     found: list[Array] = [np.empty(0)] * len(encoded.rows)
@@ -35,31 +35,31 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
 
 
 def labels_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> tuple[npt.NDArray[np.int64], Array]:
-    """The likeliest label of each text, and the probabilities of all."""
+    """The most likely label of each text, and the probabilities of all labels."""
     scores = np.concatenate(row_scores(model, encoded, team))
     probabilities, _ = softmax_forward(scores)
     return probabilities.argmax(axis=1), probabilities
 
 
 def labels_of_words(model: TaskModel, encoded: Encoded, sentences: int, team: Workers) -> list[list[int]]:
-    """The likeliest label of each word, sentence by sentence."""
+    """The most likely label of each word, by sentence."""
     found: list[list[int]] = [[] for _ in range(sentences)]
     for owner, scores in zip(encoded.owners, row_scores(model, encoded, team), strict=True):
-        found[owner] += scores.argmax(axis=1).tolist()        # windows of a sentence come in order
+        found[owner] += scores.argmax(axis=1).tolist()        # the parts of a sentence are in order
     return found
 
 
-class Answer(NamedTuple):
-    """A stretch of the context, and how the model rates it beside "not here"; None if the context has no tokens."""
+class SpanAnswer(NamedTuple):
+    """A span of the context, and its score relative to "not here"; None if the context has no tokens."""
 
     text: str
     start: int | None
     score: float | None
 
 
-def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], team: Workers) -> list[Answer]:
-    """The best span for each question, over all windows of its context."""
-    best = [Answer("", None, None) for _ in questions]
+def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], team: Workers) -> list[SpanAnswer]:
+    """The best span for each question over all windows of its context."""
+    best = [SpanAnswer("", None, None) for _ in questions]
     encoded = windows.encoded
     for row, (owner, scores) in enumerate(zip(encoded.owners, row_scores(model, encoded, team), strict=True)):
         offsets = windows.offsets[row]
@@ -68,12 +68,12 @@ def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], t
         before = best[owner].score
         if np.isfinite(value) and (before is None or value - none > before):
             a, b = offsets[start][0], offsets[end][1]
-            best[owner] = Answer(questions[owner].context[a:b], a, value - none)
+            best[owner] = SpanAnswer(questions[owner].context[a:b], a, value - none)
     return best
 
 
 def _best_span(scores: Array, offsets: list[tuple[int, int]]) -> tuple[int, int, float]:
-    """The start and end inside the context with the greatest sum of scores, the end not before the start."""
+    """The start and end inside the context with the largest sum of scores, and that sum."""
     inside = np.array([b > a for a, b in offsets])
     start, end = (np.where(inside, row, -np.inf) for row in scores)
     starts, ends = np.argsort(-start)[:_CANDIDATES], np.argsort(-end)[:_CANDIDATES]
@@ -81,7 +81,7 @@ def _best_span(scores: Array, offsets: list[tuple[int, int]]) -> tuple[int, int,
     length = ends[None] - starts[:, None]
     total = np.where((length >= 0) & (length < _LONGEST_ANSWER), total, -np.inf)
     i, j = np.unravel_index(int(total.argmax()), total.shape)
-    if not np.isfinite(total[i, j]):                          # none of them fits: the best single token
+    if not np.isfinite(total[i, j]):                          # no valid combination: the best single token
         only = int((start + end).argmax())
         return only, only, float(start[only] + end[only])
     return int(starts[i]), int(ends[j]), float(total[i, j])

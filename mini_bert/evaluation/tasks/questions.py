@@ -1,4 +1,4 @@
-"""Questions whose answer is a stretch of a text."""
+"""Question answering: the answer is a span of a text."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -11,59 +11,60 @@ from ...core.task_model import TaskModel
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
-from ..formats.named import Place
-from ..formats.reading import asked_questions
+from ..formats.named import DataSource
+from ..formats.reading import load_questions
 from ..formats.squad import Question
 from ..samples import sampled
 from .encode import Windows, encode_questions
 from .predict import answers
 from .scores import answer_f1, exact_match
-from .task import Task, shared, sizes
+from .task import Task, overlap_notes, size_notes
 
-Asked = Place | Sequence[Question]
+QuestionSource = DataSource | Sequence[Question]
 
 
-class HeldQuestions(NamedTuple):
-    """Questions to measure on."""
+class QuestionSet(NamedTuple):
+    """An encoded development or test set."""
 
     questions: list[Question]
     windows: Windows
 
 
-class Questions(Task[HeldQuestions]):
-    """Questions whose answer is a stretch of a text."""
+class Questions(Task[QuestionSet]):
+    """Questions whose answer is a span of a text."""
 
     head, outputs = "span", 2
 
-    def __init__(self, train: Asked, dev: Asked, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
-                 max_samples: int | None = None, seed: int = 0, test: Asked | None = None):
+    def __init__(self, train: QuestionSource, dev: QuestionSource, tokenizer: WordPieceTokenizer,
+                 config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
+                 test: QuestionSource | None = None):
         read = [_read(place) for place in ([train, dev] if test is None else [train, dev, test])]
         parts = [sampled(questions, max_samples, seed, "samples") for questions, _ in read]
         self.labels = []
         windows = [encode_questions(questions, tokenizer, config.max_seq_length, with_types=config.token_types > 1)
                    for questions in parts]
         self.train = windows[0].encoded
-        held = [HeldQuestions(*pair) for pair in zip(parts[1:], windows[1:], strict=True)]
-        self.dev, self.measured = held[0], held[-1]
+        sets = [QuestionSet(*pair) for pair in zip(parts[1:], windows[1:], strict=True)]
+        self.dev, self.measured = sets[0], sets[-1]
         asked = [[(item.question, item.context) for item in questions] for questions in parts]
         others = asked[2] if test is not None else None
-        self.notes = sizes(asked[0], asked[1], others) | {
+        self.notes = size_notes(asked[0], asked[1], others) | {
             "windows of the training": len(self.train.rows),
             "left out, as the answer is not in the text": sum(lost for _, lost in read),
             "not at their answer_start, found elsewhere": sum(item.moved for part in parts for item in part),
             "answerable in some window": self.measured.windows.answerable / len(self.measured.questions),
             "texts too long, in several windows": sum(made.encoded.cut for made in windows),
             "questions too long, cut": sum(made.encoded.parts_cut for made in windows)} \
-            | shared(asked[0], asked[1], others)
+            | overlap_notes(asked[0], asked[1], others)
 
-    def _figures(self, held: HeldQuestions, model: TaskModel, team: Workers) -> dict[str, float]:
-        found = answers(model, held.windows, held.questions, team)
-        pairs = [(answer.text, question.answers) for answer, question in zip(found, held.questions, strict=True)]
+    def _figures(self, data: QuestionSet, model: TaskModel, team: Workers) -> dict[str, float]:
+        found = answers(model, data.windows, data.questions, team)
+        pairs = [(answer.text, question.answers) for answer, question in zip(found, data.questions, strict=True)]
         return {"f1": float(np.mean([answer_f1(*pair) for pair in pairs])),
                 "exact_match": float(np.mean([exact_match(*pair) for pair in pairs]))}
 
     def baselines(self) -> dict[str, float]:
-        """The sentence with the most words of the question, and a random span of three words."""
+        """The sentence with most words of the question, and a random span of three words."""
         rng = generator(0, "spans")
         sentence, guess = [], []
         for item in self.measured.questions:
@@ -78,5 +79,5 @@ class Questions(Task[HeldQuestions]):
                 "three words at random": float(np.mean(guess))}
 
 
-def _read(given: Asked) -> tuple[Sequence[Question], int]:
-    return asked_questions(given) if isinstance(given, str | PathLike) else (given, 0)
+def _read(given: QuestionSource) -> tuple[Sequence[Question], int]:
+    return load_questions(given) if isinstance(given, str | PathLike) else (given, 0)

@@ -1,4 +1,4 @@
-"""A task from beginning to end: several seeds, the same from random weights, the baselines, and a learning curve."""
+"""Run a task: several seeds, the same from random weights, the baselines, and a learning curve."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,30 +14,30 @@ from ..statistics import Interval, over_seeds
 from .encode import Encoded
 from .task_names import Task
 
-_SMALL = 10_000_000           # parameters; smaller models take a higher learning rate
-Announce = Callable[[str], Callable[[Progress], None] | None]     # the name of a run -> who hears of its progress
+_SMALL = 10_000_000           # parameters; smaller models use a higher learning rate
+Announce = Callable[[str], Callable[[Progress], None] | None]     # name of a run -> callback for its progress
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The figures of a task: by seed, of random weights, of baselines, and by the share of the data."""
+    """The metrics of a task by seed, from random weights, of the baselines, and by share of the training data."""
 
-    figures: dict[str, list[float]]               # name -> a value for each seed, the first name being what is raised
+    figures: dict[str, list[float]]               # metric -> one value per seed; the first is the main one
     from_random: dict[str, list[float]]
     baselines: dict[str, float]
-    curve: dict[float, float] = field(default_factory=dict)       # share of the training data -> the first figure
+    curve: dict[float, float] = field(default_factory=dict)       # share of the training data -> the main metric
     notes: dict[str, Any] = field(default_factory=dict)
     steps: list[int] = field(default_factory=list)
-    dev_figures: dict[str, list[float]] = field(default_factory=dict)     # where there is a test set
+    dev_figures: dict[str, list[float]] = field(default_factory=dict)     # if there is a test set
 
     @property
     def measured_on(self) -> str:
-        """The set of the figures: test, or dev, by which training stopped too."""
+        """The set that `figures` were measured on: test, or dev if there is no test set."""
         return "test" if self.dev_figures else "dev"
 
     @property
     def measured(self) -> int:
-        """The number of examples that the figures are of."""
+        """The number of examples that `figures` were measured on."""
         return int(self.notes[self.measured_on])
 
     @property
@@ -55,14 +55,14 @@ class TaskResult:
 
 
 def usual_learning_rate(model: MiniBERT) -> float:
-    """What suits most tasks, by the size of the model."""
+    """A learning rate that suits most tasks, by the size of the model."""
     return 7e-4 if model.get_parameter_count() < _SMALL else 5e-5
 
 
 def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
              random_init: bool = True, shares: Sequence[float] = (),
              announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
-    """Fine-tune `model` for the task; the result, and the model of the seed that is best on the development set."""
+    """Fine-tune `model` for the task; the result, and the model of the best seed by the development set."""
     figures: dict[str, list[float]] = {}
     on_dev: dict[str, list[float]] = {}
     best: TaskModel | None = None

@@ -1,4 +1,4 @@
-"""The figures of tasks: F1 of labels, exact match and F1 of answers."""
+"""Metrics of tasks: macro F1 of labels, exact match and F1 of answers."""
 
 import re
 import string
@@ -13,7 +13,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def macro_f1(predicted: IntArray, true: IntArray, labels: int) -> float:
-    """The mean over labels of F1; a label that neither occurs nor is predicted is left out."""
+    """The mean F1 over labels; a label that neither occurs nor is predicted is left out."""
     scores = []
     for label in range(labels):
         right = int(((predicted == label) & (true == label)).sum())
@@ -24,7 +24,7 @@ def macro_f1(predicted: IntArray, true: IntArray, labels: int) -> float:
 
 
 def normalised_answer(text: str) -> list[str]:
-    """As SQuAD compares answers: words in lower case, without punctuation and articles."""
+    """The words that SQuAD compares: in lower case, without punctuation and articles."""
     plain = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     return _ARTICLES.sub(" ", plain).split()
 
@@ -34,7 +34,7 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 
 
 def answer_f1(answer: str, right: Sequence[str]) -> float:
-    """The best overlap of words with any of the right answers."""
+    """The F1 of words with the best matching right answer."""
     return max((_overlap(normalised_answer(answer), normalised_answer(text)) for text in right), default=0.0)
 
 

@@ -1,9 +1,9 @@
-"""The tasks that a model can be fine-tuned for, each with its data, its figures and its baselines.
+"""The tasks that a model can be fine-tuned for, and their metrics.
 
-    classification   a label for a text, or for a pair of texts        accuracy, macro F1
-    pair             the same, and the data must have pairs
-    ner              a BIO label for each word                         F1 of entities, accuracy of words
-    qa               a stretch of a text that answers a question       F1 and exact match, as SQuAD has them
+    classification   one label per text or pair of texts               accuracy, macro F1
+    pair             the same, but the data must be pairs
+    ner              one BIO label per word                            F1 of entities, accuracy of words
+    qa               the span of a text that answers a question        F1 and exact match of SQuAD
 """
 
 from .entity_task import Entities

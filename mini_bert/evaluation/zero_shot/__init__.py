@@ -1,1 +1,1 @@
-"""What a model knows without training: minimal pairs, agreement, facts."""
+"""Zero-shot tests, which train nothing: minimal pairs, subject-verb agreement, facts."""

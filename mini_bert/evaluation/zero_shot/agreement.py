@@ -1,9 +1,9 @@
-"""Agreement of verb and subject, after Linzen, Dupoux & Goldberg (2016), by the number of attractors.
+"""Subject-verb agreement after Linzen, Dupoux & Goldberg (2016), by the number of attractors.
 
 An attractor is a noun between subject and verb that has the other number: the *keys* to the cabinet *are* here. The
-verb is masked, and the model is right if it finds the verb's true form likelier than its other one. A tie counts one
-half. Two forms are compared only if both are one piece of the vocabulary, and not the same one; the others are left
-out and counted, as forms of several pieces would be scored by another measure.
+verb is masked, and the model is right if it finds the true form more likely than the other form. A tie counts one
+half. Verbs whose two forms are not both single, different pieces of the vocabulary are left out and counted, because
+forms of several pieces would need another score.
 
 The data are read by formats/agreement.py.
 """
@@ -22,55 +22,52 @@ from ...inference.inputs import require_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import workers
 from ..formats.agreement import AgreementItem
+from ..metrics import fields_of
 from ..ngrams import NgramCounts
 from ..samples import sampled
-from ..statistics import Interval, share
-from .minimal_pairs import won
-from .pseudo_likelihood import FloatArray, Progress, read_sequences, single_piece, window
+from ..statistics import Interval, wilson_interval
+from .minimal_pairs import pair_wins
+from .pseudo_likelihood import FloatArray, ProgressCallback, read_sequences, single_piece, window
 
 
 @dataclass(frozen=True)
 class AttractorScore:
-    """The accuracies on sentences with so many attractors, by scorer; None is all of them."""
+    """The accuracy of each scorer on the sentences with this number of attractors; None stands for all sentences."""
 
     attractors: int | None
     sentences: int
     left_out: int
     accuracy: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"attractors": self.attractors, "sentences": self.sentences, "left_out": self.left_out,
-                "accuracy": {scorer: found._asdict() for scorer, found in self.accuracy.items()}}
-
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """The accuracy of the model and the baselines, in all and by attractors."""
+    """The accuracy of the model and of the baselines, in total and by number of attractors."""
 
     total: AttractorScore
     by_attractors: list[AttractorScore]
-    majority: str                 # the number that more of the verbs have
-    windowed: int                 # sentences longer than the model takes: the part around the verb was read
+    majority: str                 # the more frequent number of the verbs
+    windowed: int                 # sentences longer than the model's maximum: only the part around the verb was read
 
     def to_dict(self) -> dict[str, Any]:
-        return {"total": self.total.to_dict(), "by_attractors": [part.to_dict() for part in self.by_attractors],
-                "majority": self.majority, "windowed": self.windowed}
+        return fields_of(self)
 
 
 def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[AgreementItem], *,
               counts: NgramCounts | None = None, max_samples: int | None = None, seed: int = 0, threads: int = 0,
-              progress: Progress | None = None) -> AgreementReport:
+              progress: ProgressCallback | None = None) -> AgreementReport:
     """Score all items, or `max_samples` of them drawn by the seed.
 
-    Baselines: the form that is more `frequent`, by `counts` or else in the sentences without the verbs asked for;
-    with counts, the form that its neighbours make likelier (`bigram`); the number of most verbs (`majority`).
+    Baselines: `frequent`, the more frequent form by `counts`, or without them in the given sentences with the verbs
+    removed; `bigram`, the form that fits its neighbours better, if there are counts; `majority`, the more frequent
+    number.
     """
     require_vocabulary(model, tokenizer)
     chosen = sampled(items, max_samples, seed, "agreement")
     forms = [(single_piece(tokenizer, item.right), single_piece(tokenizer, item.other)) for item in chosen]
     kept = [number for number, pair in enumerate(forms) if None not in pair and pair[0] != pair[1]]
     if not kept:
-        raise DataError(f"None of the {len(chosen)} verbs has two forms that are one piece each of the vocabulary.")
+        raise DataError(f"None of the {len(chosen)} verbs has two forms that are single pieces of the vocabulary.")
     asked, pieces = [chosen[i] for i in kept], np.array([forms[i] for i in kept], np.int64)      # (N, 2)
     sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - 2)
     logits_of = np.zeros((len(kept), 2))
@@ -82,7 +79,7 @@ def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[Ag
         read_sequences(model, sequences, places, read, team, progress)
     singular = [item.singular for item in asked]
     most = singular.count(True) >= singular.count(False)
-    wins = {"model": won(logits_of[:, 0], logits_of[:, 1]),
+    wins = {"model": pair_wins(logits_of[:, 0], logits_of[:, 1]),
             "frequent": _frequent(asked, pieces, counts),
             **({} if counts is None else {"bigram": _by_neighbours(sequences, places, pieces, counts)}),
             "majority": np.array([0.5 if number is None else float(number == most) for number in singular])}
@@ -91,8 +88,8 @@ def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[Ag
     def scored(attractors: int | None) -> AttractorScore:
         here = np.ones(len(of), bool) if attractors is None else of == attractors
         count, whole = int(here.sum()), len(of_all) if attractors is None else int((of_all == attractors).sum())
-        return AttractorScore(attractors, count, whole - count,
-                              {scorer: share(float(values[here].sum()), count) for scorer, values in wins.items()})
+        accuracy = {scorer: wilson_interval(float(values[here].sum()), count) for scorer, values in wins.items()}
+        return AttractorScore(attractors, count, whole - count, accuracy)
 
     return AgreementReport(scored(None), [scored(n) for n in np.unique(of).tolist()],
                            "singular" if most else "plural", windowed)
@@ -114,15 +111,15 @@ def _masked(items: Sequence[AgreementItem], tokenizer: WordPieceTokenizer,
 def _frequent(items: Sequence[AgreementItem], pieces: IntArray, counts: NgramCounts | None) -> FloatArray:
     if counts is not None:
         times = counts.counts[pieces]
-    else:                                 # the verbs that are asked for are in no text here
+    else:                                 # count words of the sentences, which do not contain the masked verbs
         words = Counter(word for item in items for part in (item.before, item.after) for word in part.split())
         times = np.array([[words[item.right], words[item.other]] for item in items], np.float64)
-    return won(times[:, 0], times[:, 1])
+    return pair_wins(times[:, 0], times[:, 1])
 
 
 def _by_neighbours(sequences: list[list[int]], places: list[int], pieces: IntArray, counts: NgramCounts) -> FloatArray:
-    """By the probability behind the word before, times that of the word after behind the form."""
+    """Compare p(form | previous word) p(next word | form) of the two forms."""
     before, after = (np.array([ids[place + step] for ids, place in zip(sequences, places, strict=True)])
                      for step in (-1, 1))
-    logs = [np.log(counts.after(before, form)) + np.log(counts.after(form, after)) for form in pieces.T]
-    return won(logs[0], logs[1])
+    logs = [np.log(counts.bigram(before, form)) + np.log(counts.bigram(form, after)) for form in pieces.T]
+    return pair_wins(logs[0], logs[1])

@@ -1,14 +1,14 @@
 """Facts by cloze prompts, as LAMA asks them: The capital of Denmark is [MASK] .
 
-The object of a fact is looked for among all pieces of the vocabulary but the special tokens. P@1 and P@10 are the
-shares of prompts with the object among the first one and ten, MRR the mean of 1 / rank. Pieces with equal scores
-share the places that they cover, so a model that knows nothing gains nothing by it. The same is asked of the negated
-prompts, where knowledge would give another answer: beside it stands how often the first answer is the same.
+The object of a fact is ranked among all pieces of the vocabulary except the special tokens. P@1 and P@10 are the
+shares of prompts with the object among the first one and ten, MRR is the mean of 1 / rank. Pieces with equal scores
+share their ranks, so constant scores gain nothing. The negated prompts are asked in the same way; a model that knows
+the fact would answer them differently, so the report also says how often the first answer is the same.
 
-Two figures keep these in proportion. `frequent` ranks a relation's objects by how often they are right in the very
-same data, whatever the subject. `among_objects` is the model's P@1 if it need only choose among these objects.
+Two more scores put these into perspective. `frequent` ranks the objects of a relation by how often they are correct
+in the same data, ignoring the subject. `among_objects` is the model's P@1 when it only chooses among these objects.
 
-A fact whose object is not one piece of the vocabulary cannot be answered by one mask; it is left out and counted.
+A fact whose object is not a single piece of the vocabulary cannot be answered at one mask; it is left out and counted.
 """
 
 from collections import Counter
@@ -22,21 +22,22 @@ import numpy as np
 from ...core.arrays import Array, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError
-from ...inference.inputs import require_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
+from ..built_in import built_in_facts
 from ..formats.lama import Fact, read_facts
 from ..formats.minimal_pairs import data_files
-from ..metrics import Ranks, target_ranks
+from ..metrics import Ranks, fields_of, target_ranks
+from ..model_tokenizer import model_tokenizer
 from ..samples import sampled
-from ..statistics import Interval, over_seeds, share
-from .pseudo_likelihood import Progress, read_sequences, single_piece, window
+from ..statistics import Interval, over_seeds, wilson_interval
+from .pseudo_likelihood import ProgressCallback, read_sequences, single_piece, window
 
 _FIRST = 10                   # of P@10
 
 
 class PromptScore(NamedTuple):
-    """P@1, P@10 and MRR of some prompts."""
+    """P@1, P@10 and MRR of a set of prompts."""
 
     first: Interval
     first_ten: Interval
@@ -48,56 +49,52 @@ class PromptScore(NamedTuple):
 
 @dataclass(frozen=True)
 class RelationScore:
-    """One relation's figures. What has no negations has None for them."""
+    """The scores of one relation; `negations` and `same_answer` are None if its facts have no negations."""
 
     relation: str
     facts: int
-    left_out: int                 # objects that are not one piece
-    in_prompt: int                # objects that stand in their prompt, to be copied
+    left_out: int                 # objects that are not a single piece
+    in_prompt: int                # objects that occur in their prompt and could be copied
     prompts: PromptScore
     negations: PromptScore | None
     same_answer: Interval | None          # of a prompt and its negation
     frequent: PromptScore
     among_objects: Interval
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"relation": self.relation, "facts": self.facts, "left_out": self.left_out,
-                "in_prompt": self.in_prompt, "prompts": self.prompts.to_dict(),
-                "negations": None if self.negations is None else self.negations.to_dict(),
-                "same_answer": None if self.same_answer is None else self.same_answer._asdict(),
-                "frequent": self.frequent.to_dict(), "among_objects": self.among_objects._asdict()}
-
 
 @dataclass(frozen=True)
 class FactsReport:
-    """All relations, and the means over them, each relation counting the same."""
+    """All relations, and the means over them; every relation has the same weight."""
 
     relations: list[RelationScore]
     means: dict[str, Interval]
     facts: int
     left_out: int
-    left_out_relations: list[str]         # of which no object is one piece
-    windowed: int                         # prompts longer than the model takes: the part around the mask was read
+    left_out_relations: list[str]         # relations without any object that is a single piece
+    windowed: int                         # prompts longer than the model's maximum: the part around the mask was read
 
     def to_dict(self) -> dict[str, Any]:
-        return {"means": {name: found._asdict() for name, found in self.means.items()}, "facts": self.facts,
-                "left_out": self.left_out, "left_out_relations": self.left_out_relations, "windowed": self.windowed,
-                "relations": [relation.to_dict() for relation in self.relations]}
+        return fields_of(self)
 
 
-def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer, names: Sequence[str | PathLike[str]], *,
-                            max_samples: int | None = None, seed: int = 0, threads: int = 0,
-                            progress: Progress | None = None) -> FactsReport:
-    """Ask the facts of files, or of all .jsonl files of folders: all, or at most `max_samples` of each file."""
-    require_vocabulary(model, tokenizer)
+def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+                            names: Sequence[str | PathLike[str]] | None = None, *, max_samples: int | None = None,
+                            seed: int = 0, threads: int = 0, progress: ProgressCallback | None = None) -> FactsReport:
+    """Ask for the facts of files, or of all .jsonl files in folders; at most `max_samples` of each file.
+
+    The tokenizer is by default that of the loaded model, and the facts are a small built-in set.
+    """
+    tokenizer = model_tokenizer(model, tokenizer)
+    files = [(path.stem, read_facts(path)) for path in data_files(names)] if names is not None \
+        else list(built_in_facts().items())
     chosen: dict[str, list[Fact]] = {}
-    for path in data_files(names):
-        chosen.setdefault(path.stem, []).extend(sampled(read_facts(path), max_samples, seed, "facts", path.stem))
+    for relation, facts in files:
+        chosen.setdefault(relation, []).extend(sampled(facts, max_samples, seed, "facts", relation))
     asked = {relation: [fact for fact in facts if single_piece(tokenizer, fact.object) is not None]
              for relation, facts in chosen.items()}
     texts = [text for facts in asked.values() for fact in facts for text in _texts(fact)]
     if not texts:
-        raise DataError("No object of these facts is one piece of the vocabulary.")
+        raise DataError("No object of these facts is a single piece of the vocabulary.")
     relations, done = [], 0
     with workers(threads) as team:
         for relation, facts in asked.items():
@@ -119,14 +116,14 @@ def _texts(fact: Fact) -> list[str]:
 
 class _Answer(NamedTuple):
     above: int                # ordinary pieces with a higher score than the object
-    equal: int                # with the same score, the object included
-    top: int                  # the piece in the first place
-    among_objects: float      # is the object the first of the relation's objects? A tie counts by its share
+    equal: int                # with the same score, including the object
+    top: int                  # the piece with the highest score
+    among_objects: float      # 1 if the object ranks first among the relation's objects; a tie counts in part
 
 
 def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
              team: Workers) -> dict[tuple[str, str], _Answer]:
-    """What the model says to the prompts of one relation, by prompt and object."""
+    """The model's answers to the prompts of one relation, by prompt and object."""
     ordinary, room = tokenizer.vocabulary.ordinary_ids, model.config.max_seq_length - 2
     asks = [(text, fact.object) for fact in facts for text in _texts(fact)]
     pieces = np.array([single_piece(tokenizer, answer) for _, answer in asks], np.int64)
@@ -159,9 +156,9 @@ def _scored(relation: str, facts: list[Fact], left_out: int, answers: dict[tuple
         relation, len(facts), left_out,
         sum(piece in tokenizer.ids(fact.prompt) for fact, piece in zip(facts, pieces, strict=True)),
         _ranked(own), _ranked([answer for _, answer in negated]) if negated else None,
-        share(sum(a.top == b.top for a, b in negated), len(negated)) if negated else None,
+        wilson_interval(sum(a.top == b.top for a, b in negated), len(negated)) if negated else None,
         _scores(Ranks(np.array([by_frequency[piece] - 1 for piece in pieces]), np.ones(len(pieces), np.int64))),
-        share(sum(answer.among_objects for answer in own), len(facts)))
+        wilson_interval(sum(answer.among_objects for answer in own), len(facts)))
 
 
 def _ranked(answers: Sequence[_Answer]) -> PromptScore:
@@ -170,13 +167,14 @@ def _ranked(answers: Sequence[_Answer]) -> PromptScore:
 
 
 def _scores(ranks: Ranks) -> PromptScore:
-    """Of pieces with equal scores the rank is the mean of the places that they cover."""
-    shares = [share(min(float(ranks.found(top).sum()), len(ranks.above)), len(ranks.above)) for top in (1, _FIRST)]
+    """Pieces with equal scores get the mean of their ranks."""
+    count = len(ranks.above)
+    shares = [wilson_interval(min(float(ranks.found(top).sum()), count), count) for top in (1, _FIRST)]
     return PromptScore(shares[0], shares[1], float((1 / (ranks.above + (ranks.equal + 1) / 2)).mean()))
 
 
 def _means(relations: list[RelationScore]) -> dict[str, Interval]:
-    """Over relations, with the interval that their spread gives."""
+    """Means over relations, with intervals from the variation between relations."""
     values = {"p_at_1": [r.prompts.first.mean for r in relations],
               "p_at_10": [r.prompts.first_ten.mean for r in relations],
               "mrr": [r.prompts.reciprocal for r in relations],

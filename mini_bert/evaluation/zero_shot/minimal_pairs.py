@@ -1,9 +1,9 @@
-"""Grammar by minimal pairs: how often a model finds the grammatical sentence the likelier one.
+"""Grammar by minimal pairs: how often a model finds the grammatical sentence more likely.
 
     accuracy = share of pairs with PLL(good) > PLL(bad); a tie counts one half
 
-Nothing is trained. Beside the model stand scorers that know no grammar beyond counts, on the same pairs: a unigram
-one, which sees no order at all, and a bigram one, which sees neighbours; and chance, one half.
+Nothing is trained. The baselines on the same pairs are a unigram scorer, which ignores word order, a bigram scorer,
+which sees neighbours, and chance, one half.
 """
 
 from collections.abc import Sequence
@@ -17,75 +17,69 @@ from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..formats.minimal_pairs import MinimalPair
+from ..metrics import fields_of
 from ..ngrams import NgramCounts
 from ..samples import sampled
-from ..statistics import Interval, share
-from .pseudo_likelihood import FloatArray, Progress, pseudo_log_likelihoods
+from ..statistics import Interval, wilson_interval
+from .pseudo_likelihood import FloatArray, ProgressCallback, pseudo_log_likelihoods
 
 CHANCE = 0.5
-_TIED = 1e-6                  # of a log-likelihood: what the order of a sum may change
+_TIED = 1e-6                  # relative difference of log-likelihoods that rounding can cause
 
 
 @dataclass(frozen=True)
 class GroupScore:
-    """The accuracies on some of the pairs, by scorer: token, word, unigram, bigram."""
+    """The accuracy on a paradigm or phenomenon by scorer: token, word, unigram, bigram."""
 
     name: str
     phenomenon: str
     pairs: int
     accuracy: dict[str, Interval]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "phenomenon": self.phenomenon, "pairs": self.pairs,
-                "accuracy": {scorer: found._asdict() for scorer, found in self.accuracy.items()}}
-
 
 @dataclass(frozen=True)
 class MinimalPairsReport:
-    """The average over paradigms with its interval, and the accuracies by paradigm and by phenomenon."""
+    """The average over paradigms with its interval, and the accuracy by paradigm and by phenomenon."""
 
     average: dict[str, Interval]
     paradigms: list[GroupScore]
     phenomena: list[GroupScore]
     pairs: int
-    ties: int                     # pairs that the model, masking pieces, finds equally likely
-    windowed: int                 # sentences longer than the model takes
-    unknown: int                  # sentences with a word that the tokenizer does not know
-    left_out: int = 0             # pairs with a sentence that has no pieces, whose likelihood would be 1
+    ties: int                     # pairs that the `token` scorer finds equally likely
+    windowed: int                 # sentences longer than the model's maximum
+    unknown: int                  # sentences with a word unknown to the tokenizer
+    left_out: int = 0             # pairs with a sentence without pieces
 
     def to_dict(self) -> dict[str, Any]:
-        return {"average": {scorer: found._asdict() for scorer, found in self.average.items()}, "chance": CHANCE,
-                "phenomena": [group.to_dict() for group in self.phenomena],
-                "paradigms": [group.to_dict() for group in self.paradigms], "pairs": self.pairs, "ties": self.ties,
-                "windowed": self.windowed, "unknown": self.unknown, "left_out": self.left_out}
+        return {**fields_of(self), "chance": CHANCE}
 
 
 def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequence[MinimalPair], *,
                   whole_words: bool = False, counts: NgramCounts | None = None, max_samples: int | None = None,
-                  seed: int = 0, threads: int = 0, progress: Progress | None = None) -> MinimalPairsReport:
+                  seed: int = 0, threads: int = 0, progress: ProgressCallback | None = None) -> MinimalPairsReport:
     """Score all pairs, or at most `max_samples` of each paradigm, drawn by the seed.
 
-    A pair with a sentence that has no pieces is left out. The model masks pieces (`token`), and with `whole_words`
-    words from the piece on (`word`) as well. The unigram and the bigram scorer need `counts`.
+    A pair with a sentence without pieces is left out. The scorer `token` masks one piece at a time; with `whole_words`
+    there is also `word`, which masks the rest of the word as well. The unigram and bigram scorers need `counts`.
     """
-    drawn = of_each_paradigm(pairs, max_samples, seed)
+    drawn = sample_paradigms(pairs, max_samples, seed)
     chosen = [pair for pair in drawn if tokenizer.ids(pair.good) and tokenizer.ids(pair.bad)]
     if not chosen:
-        raise DataError(f"None of the {len(drawn)} minimal pairs has two sentences with pieces of the vocabulary.")
+        raise DataError(f"In none of the {len(drawn)} minimal pairs do both sentences have pieces of the vocabulary.")
     texts = [text for pair in chosen for text in (pair.good, pair.bad)]
     found = pseudo_log_likelihoods(model, tokenizer, texts, variants=("token", "word") if whole_words else ("token",),
                                    threads=threads, progress=progress)
     scores = found.totals | (counts.log_likelihoods(tokenizer, texts) if counts is not None else {})
-    wins = {scorer: won(totals[::2], totals[1::2]) for scorer, totals in scores.items()}
+    wins = {scorer: pair_wins(totals[::2], totals[1::2]) for scorer, totals in scores.items()}
     paradigms = _grouped([(pair.paradigm, pair.phenomenon) for pair in chosen], wins)
     phenomena = _grouped([(pair.phenomenon, pair.phenomenon) for pair in chosen], wins)
-    average = {scorer: average_share([group.accuracy[scorer] for group in paradigms]) for scorer in wins}
+    average = {scorer: average_interval([group.accuracy[scorer] for group in paradigms]) for scorer in wins}
     return MinimalPairsReport(average, paradigms, phenomena, len(chosen), int((wins["token"] == 0.5).sum()),
                               found.windowed, found.unknown, len(drawn) - len(chosen))
 
 
-def of_each_paradigm(pairs: Sequence[MinimalPair], max_samples: int | None, seed: int) -> list[MinimalPair]:
-    """At most `max_samples` pairs of each paradigm, in their order."""
+def sample_paradigms(pairs: Sequence[MinimalPair], max_samples: int | None, seed: int) -> list[MinimalPair]:
+    """At most `max_samples` pairs of each paradigm, in the original order."""
     if not pairs:
         raise InputError("There are no minimal pairs to score.")
     numbers: dict[str, list[int]] = {}
@@ -96,18 +90,18 @@ def of_each_paradigm(pairs: Sequence[MinimalPair], max_samples: int | None, seed
     return [pairs[number] for number in sorted(kept)]
 
 
-def won(good: FloatArray, bad: FloatArray) -> FloatArray:
-    """1 where the good one is likelier, 0 where the bad one is, one half where they are the same up to rounding."""
+def pair_wins(good: FloatArray, bad: FloatArray) -> FloatArray:
+    """1 where `good` is higher, 0 where `bad` is, one half where they are equal up to rounding."""
     difference = good - bad
     tied = np.abs(difference) <= _TIED * np.maximum(np.abs(good), np.abs(bad))
     result: FloatArray = np.where(tied, 0.5, difference > 0)
     return result
 
 
-def average_share(shares: Sequence[Interval]) -> Interval:
-    """The mean of shares of different groups, each counting the same; the errors of the groups are independent."""
+def average_interval(shares: Sequence[Interval]) -> Interval:
+    """The unweighted mean of the shares of independent groups, with its interval."""
     middle = sum(found.mean for found in shares) / len(shares)
-    # each side by itself: the interval of a share near 1 has hardly anything above it
+    # lower and upper side separately, because the interval of a share near 1 is asymmetric
     below = hypot(*(found.mean - found.low for found in shares if found.low is not None)) / len(shares)
     above = hypot(*(found.high - found.mean for found in shares if found.high is not None)) / len(shares)
     return Interval(middle, middle - below, middle + above, sum(found.values for found in shares))
@@ -119,6 +113,6 @@ def _grouped(names: list[tuple[str, str]], wins: dict[str, FloatArray]) -> list[
     of = np.array([number[name] for name in names])
     sizes = np.bincount(of, minlength=len(groups))
     sums = {scorer: np.bincount(of, values, len(groups)) for scorer, values in wins.items()}
-    return [GroupScore(*name, int(sizes[i]), {scorer: share(float(total[i]), int(sizes[i]))
+    return [GroupScore(*name, int(sizes[i]), {scorer: wilson_interval(float(total[i]), int(sizes[i]))
                                               for scorer, total in sums.items()})
             for i, name in enumerate(groups)]

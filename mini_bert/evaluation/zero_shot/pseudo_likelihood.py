@@ -1,11 +1,11 @@
-"""Pseudo-log-likelihoods of very many short texts, and what a model says at masks in general.
+"""Pseudo-log-likelihoods of many short texts, and the logits of a model at masked positions in general.
 
     token:  PLL(text) = sum over its pieces t of log p(t | the text with t masked)
-    word:   the same, with the later pieces of t's word masked too: they would give t away (Kauf & Ivanova, 2023)
+    word:   the same, with the later pieces of t's word masked too, as they would reveal t (Kauf & Ivanova, 2023)
 
-Every masked piece is a row of its own. Rows of all texts are put into batches of one length, so that there is no
-padding; the model computes the masked position alone. Rows that are equal are computed once: the two sentences of a
-minimal pair share the one in which their difference is masked, and both variants share those of whole words.
+There is one row per masked piece. The rows of all texts are batched by length, so that there is no padding, and the
+model computes only the masked positions. Equal rows are computed once: the two sentences of a minimal pair share the
+row in which their difference is masked, and both variants share the rows of words of one piece.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,32 +21,33 @@ from ...inference.inputs import require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
+from ..probabilities import target_losses
 
 VARIANTS = ("token", "word")
-_TOKENS = 2048                # of a batch: more do not stay in a core's cache
-_ROUND = 64                   # batches between two reports of progress, which are also where an interrupt is heard
+_TOKENS = 2048                # per batch: more do not fit into the cache of a core
+_ROUND = 64                   # batches between two calls of progress, where an interrupt takes effect
 
-Progress = Callable[[int, int], None]         # masks done, and how many there are
+ProgressCallback = Callable[[int, int], None]         # done, total
 FloatArray = npt.NDArray[np.float64]
 
 
-# -------------------------------------------------------------------- what a model says at masks
+# -------------------------------------------------------------------- logits at masks
 
 def window(ids: Sequence[int], place: int, room: int) -> tuple[list[int], int]:
-    """At most `room` of the ids, with the place as near to the middle as they allow; and the place in them."""
+    """At most `room` of the ids, with `place` as close to the middle as possible; and its index in them."""
     start = min(max(place - room // 2, 0), max(len(ids) - room, 0))
     return list(ids[start : start + room]), place - start
 
 
 def single_piece(tokenizer: WordPieceTokenizer, word: str) -> int | None:
-    """The id of a word that is one piece of the vocabulary; only such a word can be the answer at one mask."""
+    """The id of a word that is a single piece of the vocabulary, else None; only such a word can fill one mask."""
     ids = tokenizer.ids(word)
     return ids[0] if len(ids) == 1 and tokenizer.vocabulary.ordinary[ids[0]] else None
 
 
 def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable[[Array, slice], None], team: Workers,
                progress: Callable[[slice], None] | None = None) -> None:
-    """The logits (b, V) at one place of each of some rows, for all rows (R, T): `read(logits, which rows)`."""
+    """Call `read(logits (b, V), slice of rows)` with the logits at one place per row, for batches of rows (R, T)."""
     size = max(1, _TOKENS // rows.shape[1])
     batches = [slice(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
 
@@ -64,10 +65,11 @@ def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable
 
 
 def read_sequences(model: MiniBERT, sequences: Sequence[Sequence[int]], places: Sequence[int],
-                   read: Callable[[Array, IntArray], None], team: Workers, progress: Progress | None = None) -> None:
-    """The same for sequences of any lengths; `read` is given the logits and the numbers of the sequences."""
+                   read: Callable[[Array, IntArray], None], team: Workers,
+                   progress: ProgressCallback | None = None) -> None:
+    """The same for sequences of different lengths: `read(logits, indices of the sequences)`."""
     where, done = np.array(places, np.int64), 0
-    for numbers in of_one_length(sequences):
+    for numbers in same_length_groups(sequences):
         rows = np.array([sequences[i] for i in numbers.tolist()], np.int64)
         read_masks(model, rows, where[numbers], _by_number(read, numbers), team)
         done += len(numbers)
@@ -79,39 +81,31 @@ def _by_number(read: Callable[[Array, IntArray], None], numbers: IntArray) -> Ca
     return lambda logits, some: read(logits, numbers[some])
 
 
-def of_one_length(sequences: Sequence[Sequence[int]]) -> Iterator[npt.NDArray[np.int64]]:
-    """The numbers of the sequences of each length, the longest first."""
+def same_length_groups(sequences: Sequence[Sequence[int]]) -> Iterator[npt.NDArray[np.int64]]:
+    """The indices of the sequences of each length, the longest first."""
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
     return (np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1])
 
 
-def part_of(progress: Progress | None, before: int, total: int) -> Callable[[int], None] | None:
-    """Takes the progress of a part, which begins when `before` are done, and tells that of the whole."""
+def offset_progress(progress: ProgressCallback | None, before: int, total: int) -> Callable[[int], None] | None:
+    """A callback for one part of the work that starts when `before` are done, which reports the total progress."""
     return None if progress is None else lambda done: progress(before + done, total)
-
-
-def log_normaliser(logits: Array) -> Array:
-    """log sum exp of each row: logit minus this is a log-probability."""
-    top = logits.max(axis=1)
-    powers = np.exp(logits - top[:, None])
-    total: Array = top + np.log(powers @ np.ones(logits.shape[1], logits.dtype))
-    return total
 
 
 # -------------------------------------------------------------------- pseudo-log-likelihoods
 
 class Likelihoods(NamedTuple):
-    """For each text, by variant: the sum over its pieces. And what was met on the way."""
+    """The pseudo-log-likelihoods of the texts by variant, and counts."""
 
     totals: dict[str, FloatArray]
-    pieces: npt.NDArray[np.int64]         # of each text
-    windowed: int                         # texts longer than the model takes: each mask sees what fits around it
-    unknown: int                          # texts in which [UNK] stands for a word
-    rows: int                             # sequences that went through the model
+    pieces: npt.NDArray[np.int64]         # number of pieces of each text
+    windowed: int                         # texts longer than the model's maximum: each mask saw the window around it
+    unknown: int                          # texts with [UNK]
+    rows: int                             # sequences computed by the model
 
 
-class _Asked(NamedTuple):
-    """Sequences (N, T) of one length, and the pieces to mask: which sequence, which place, of which text."""
+class _MaskedPieces(NamedTuple):
+    """Sequences (N, T) of the same length, and the pieces to mask: sequence, place in it, and text of each."""
 
     ids: IntArray
     sequence: IntArray
@@ -121,17 +115,17 @@ class _Asked(NamedTuple):
 
 def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
                            variants: Sequence[str] = ("token",), threads: int = 0,
-                           progress: Progress | None = None) -> Likelihoods:
+                           progress: ProgressCallback | None = None) -> Likelihoods:
     """The pseudo-log-likelihood of each text, in each of the variants.
 
-    A text longer than the model takes is not cut: each piece is masked in the window around it. One without pieces has
-    the likelihood 1, which is no praise; `pieces` tells it.
+    A text longer than the model's maximum is not cut: each piece is masked in the window around it. A text without
+    pieces gets the log-likelihood 0; `pieces` shows which those are.
     """
     if isinstance(texts, str):
-        raise InputError("pseudo_log_likelihoods takes several texts; put a single one into a list.")
+        raise InputError("pseudo_log_likelihoods takes a list of texts; put a single text into a list.")
     for variant in variants:
         if variant not in VARIANTS:
-            raise ConfigError(f"There is no variant {variant!r}; choose of {', '.join(VARIANTS)}.")
+            raise ConfigError(f"There is no variant {variant!r}; choose some of {', '.join(VARIANTS)}.")
     require_vocabulary(model, tokenizer)
     numbers: dict[str, int] = {}
     which = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
@@ -142,7 +136,7 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts
     total, done, rows = int(lengths.sum()) * len(sums), 0, 0
     with workers(threads) as team:
         for asked in _groups(ids.astype(np.int64), lengths, vocabulary, room):
-            logs, computed = _ask(model, vocabulary, asked, list(sums), team, part_of(progress, done, total))
+            logs, computed = _ask(model, vocabulary, asked, list(sums), team, offset_progress(progress, done, total))
             for variant, found in zip(sums, logs, strict=True):
                 sums[variant] += np.bincount(asked.text, found, len(lengths))
             done, rows = done + len(asked.text) * len(sums), rows + computed
@@ -150,43 +144,43 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts
                        int((lengths[which] > room).sum()), int(np.isin(which, unknown).sum()), rows)
 
 
-def _groups(ids: IntArray, lengths: IntArray, vocabulary: Vocabulary, room: int) -> Iterator[_Asked]:
-    """What to ask, the longest sequences first."""
+def _groups(ids: IntArray, lengths: IntArray, vocabulary: Vocabulary, room: int) -> Iterator[_MaskedPieces]:
+    """The pieces to mask, grouped by the length of their sequences, the longest first."""
     starts = np.cumsum(lengths) - lengths
     for text in np.flatnonzero(lengths > room).tolist():
         own = ids[starts[text] : starts[text] + lengths[text]].tolist()
         windows = [window(own, place, room) for place in range(len(own))]
-        yield _Asked(_framed(np.array([part for part, _ in windows]), vocabulary), np.arange(len(own)),
-                     np.array([place + 1 for _, place in windows]), np.full(len(own), text))
+        yield _MaskedPieces(_framed(np.array([part for part, _ in windows]), vocabulary), np.arange(len(own)),
+                            np.array([place + 1 for _, place in windows]), np.full(len(own), text))
     for length in np.unique(lengths[(lengths > 0) & (lengths <= room)])[::-1].tolist():
         members = np.flatnonzero(lengths == length)
-        yield _Asked(_framed(ids[starts[members][:, None] + np.arange(length)], vocabulary),
-                     np.repeat(np.arange(len(members)), length), np.tile(np.arange(1, length + 1), len(members)),
-                     np.repeat(members, length))
+        yield _MaskedPieces(_framed(ids[starts[members][:, None] + np.arange(length)], vocabulary),
+                            np.repeat(np.arange(len(members)), length), np.tile(np.arange(1, length + 1), len(members)),
+                            np.repeat(members, length))
 
 
 def _framed(ids: IntArray, vocabulary: Vocabulary) -> IntArray:
-    """[CLS] ids [SEP] in each row."""
+    """Put [CLS] before and [SEP] after each row."""
     framed = np.empty((len(ids), ids.shape[1] + 2), np.int64)
     framed[:, 0], framed[:, 1:-1], framed[:, -1] = vocabulary.cls, ids, vocabulary.sep
     return framed
 
 
-def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _Asked, variants: list[str], team: Workers,
+def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _MaskedPieces, variants: list[str], team: Workers,
          progress: Callable[[int], None] | None) -> tuple[list[FloatArray], int]:
-    """The log-probability of every piece that is asked for, by variant; and how many rows it took."""
+    """The log-probability of every masked piece, by variant; and how many rows were computed."""
     rows = np.concatenate([_masked(asked, vocabulary, variant) for variant in variants])
     places, targets = np.tile(asked.place, len(variants)), asked.ids[asked.sequence, asked.place]
     targets = np.tile(targets, len(variants))
     row_of = _numbered(np.concatenate([rows, places[:, None]], axis=1))
-    first = np.unique(row_of, return_index=True)[1]               # one of each kind of row
+    first = np.unique(row_of, return_index=True)[1]               # one of each group of equal rows
     order = np.argsort(row_of, kind="stable")
     in_order, logs = row_of[order], np.empty(len(row_of))
 
     def read(logits: Array, some: slice) -> None:
         low, high = np.searchsorted(in_order, [some.start, some.stop])
         here, row = order[low:high], in_order[low:high] - some.start
-        logs[here] = logits[row, targets[here]] - log_normaliser(logits)[row]
+        logs[here] = -target_losses(logits[row], targets[here])
 
     def tell(some: slice) -> None:
         if progress is not None:
@@ -196,21 +190,21 @@ def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _Asked, variants: list[
     return np.split(logs, len(variants)), len(first)
 
 
-def _masked(asked: _Asked, vocabulary: Vocabulary, variant: str) -> IntArray:
-    """A row for each piece, with it masked, and for words what follows in its word."""
+def _masked(asked: _MaskedPieces, vocabulary: Vocabulary, variant: str) -> IntArray:
+    """A row for each piece, with the piece masked, and for the variant `word` the rest of its word as well."""
     rows = asked.ids[asked.sequence]                              # (R, T)
     columns, place = np.arange(rows.shape[1]), asked.place[:, None]
     if variant == "token":
         hidden = columns == place
     else:
-        words = np.cumsum(~vocabulary.continues[asked.ids], axis=1)[asked.sequence]       # by number in the sequence
+        words = np.cumsum(~vocabulary.continues[asked.ids], axis=1)[asked.sequence]       # index of the word
         hidden = (columns >= place) & (words == np.take_along_axis(words, place, axis=1))
     rows[hidden] = vocabulary.mask
     return rows
 
 
 def _numbered(rows: IntArray) -> IntArray:
-    """A number for each row, the same for equal ones, in the order in which they first come."""
+    """A number for each row, the same for equal rows, in the order of first occurrence."""
     raw, width = rows.astype(np.uint32).tobytes(), 4 * rows.shape[1]
     known: dict[bytes, int] = {}
     return np.array([known.setdefault(raw[i : i + width], len(known)) for i in range(0, len(raw), width)], np.int64)

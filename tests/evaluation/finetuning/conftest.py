@@ -1,4 +1,4 @@
-"""Hand-made data of each task, learned in seconds, and a model without training."""
+"""Hand-made data for each task, learned in seconds, and an untrained model."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A small model's shape and words, and a run of a command, for the tests of tasks."""
+"""The config and vocabulary of a small model, and a function that runs a command."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""mini-bert finetune and predict: their options, what is checked first, and what is said of long lines."""
+"""mini-bert finetune and predict: options, early checks, and long lines."""
 
 import json
 
@@ -27,43 +27,43 @@ def refused(*arguments) -> str:
     return " ".join(str(done.exception or "").split()) + " " + " ".join(done.output.split())
 
 
-def test_a_test_set_is_measured_on(data):
+def test_results_are_measured_on_the_test_set(data):
     found = run(*command(data, test=data / "train.tsv"))
     assert found["measured_on"] == "test"
     assert (found["notes"]["test"], found["notes"]["of test, also in train"]) == (20, 20)
     assert list(found["dev_figures"]) == list(found["figures"])
     assert found["cost"]["seconds"] > 0
     assert found["cost"]["peak_mb"] > 10
-    again = run(*command(data, test=data / "train.tsv"))              # remembered, with what it cost at first
+    again = run(*command(data, test=data / "train.tsv"))              # cached, with its original cost
     assert again["cost"] == found["cost"]
     shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output
     assert "train: 20, dev: 20, test: 20" in shown
     assert f"with {found['cost']['peak_mb']:,.0f} MB of memory at the most" in shown
     assert "Measured on the test set" in shown
     assert "of test, also in train: 20" in shown
-    assert "served to stop and to measure by" in CliRunner().invoke(app, command(data)).output
+    assert "which also stopped training" in CliRunner().invoke(app, command(data)).output
     assert run(*command(data, test=data / "dev.tsv"))["notes"]["of test, also in train"] < 20
 
 
-def test_a_rate_of_zero_is_not_the_usual_one(data):
-    """Nothing moves but by the rate, so that more epochs give the same figures."""
+def test_a_learning_rate_of_zero_is_not_replaced_by_the_default(data):
+    """With a learning rate of zero, more epochs give the same results."""
     still = run(*command(data, **{"learning-rate": 0}), "--seeds", "1")
     assert still["figures"] == run(*command(data, **{"learning-rate": 0, "epochs": 3}))["figures"]
     assert still["mean"]["accuracy"]["low"] is None
 
 
-def test_the_saved_model_is_always_that_of_the_figures(data, tmp_path):
+def test_the_saved_model_is_always_the_measured_one(data, tmp_path):
     out = tmp_path / "out"
     first = run(*command(data, seed=0), "--out", out)
     weights = load_task(out).model.params.flat.copy()
     run(*command(data, seed=1), "--out", out)
     assert (load_task(out).model.params.flat != weights).any()
-    again = run(*command(data, seed=0), "--out", out)                 # remembered, but the directory has another model
+    again = run(*command(data, seed=0), "--out", out)                 # cached, but the directory has another model
     assert again["figures"] == first["figures"]
     assert (load_task(out).model.params.flat == weights).all()
 
 
-def test_pairs_are_told_by_the_data_and_not_by_the_name_of_the_task(data, tmp_path):
+def test_pairs_are_recognised_by_the_data_not_by_the_task_name(data, tmp_path):
     run(*command(data, ".pairs.tsv", task="classification"), "--out", tmp_path / "pairs")
     assert json.loads((tmp_path / "pairs/task.json").read_text())["pairs"] is True
     (found,) = run("predict", "--model", tmp_path / "pairs", "good film\tthe plot")["answers"]
@@ -71,10 +71,10 @@ def test_pairs_are_told_by_the_data_and_not_by_the_name_of_the_task(data, tmp_pa
     assert "takes two texts separated by a tab" in refused("predict", "--model", tmp_path / "pairs", "good film")
     assert "has single texts; the task pair needs two columns" in refused(*command(data, task="pair"))
     mixed = refused(*command(data, task="classification"), "--test", data / "dev.pairs.tsv")
-    assert "dev.pairs.tsv has pairs of texts, and the training began with single texts" in mixed
+    assert "dev.pairs.tsv has pairs of texts, but the training data begins with single texts" in mixed
 
 
-def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
+def test_errors_are_raised_before_training(data, tmp_path, monkeypatch):
     def trained(*arguments, **options):
         raise AssertionError("it was trained")
 
@@ -82,9 +82,9 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
     assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))
-    assert "is not empty and holds no model of a task" in refused(*command(data, out=data))
+    assert "is not empty and does not contain a task model" in refused(*command(data, out=data))
     assert "Cannot write to /" in refused(*command(data, out="/proc/model"))
-    assert "epochs is not set by --set: it has an option of its own, --epochs" in refused(
+    assert "epochs cannot be set with --set; use the option --epochs" in refused(
         *command(data), "--set", "epochs=3")
     assert "There is no file or folder" in refused(*command(data, forgetting=tmp_path / "nowhere.txt"))
     assert "--forgetting cannot be standard input" in refused(*command(data, forgetting="-"))
@@ -92,10 +92,10 @@ def test_what_must_fail_fails_before_the_training(data, tmp_path, monkeypatch):
     WordPieceTokenizer.load(data / "model").save(tmp_path / "headless")
     assert "needs a model with an MLM head" in refused(*command(data, model=tmp_path / "headless",
                                                                 forgetting=tmp_path / "file"))
-    assert "it was trained" in refused(*command(data, out=tmp_path / "new/below"))        # what is right goes on
+    assert "it was trained" in refused(*command(data, out=tmp_path / "new/below"))        # a valid --out
 
 
-def test_the_curve_and_what_is_forgotten(data, tmp_path):
+def test_the_command_measures_a_curve_and_forgetting(data, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(["Anna lives in Paris. The film was good."] * 60))
     arguments = [*command(data, forgetting=tmp_path / "text.txt"), "--curve", "--learning-rate", "0.01"]
     found = run(*arguments)
@@ -103,15 +103,15 @@ def test_the_curve_and_what_is_forgotten(data, tmp_path):
     assert found["curve"]["1.0"] == found["figures"]["accuracy"][0]
     assert all(0 <= value <= 1 for value in found["curve"].values())
     before, after = (found["forgetting"][when] for when in ("before", "after"))
-    assert before["loss"] != after["loss"]                            # the encoder has moved
+    assert before["loss"] != after["loss"]                            # the encoder has changed
     shown = CliRunner().invoke(app, arguments).output
     assert "share of the data" in shown
     assert "filling masks" in shown
     frozen = [*command(data, forgetting=tmp_path), "--set", "freeze=embeddings layer_0 final_ln_gamma final_ln_beta"]
     kept = run(*frozen)["forgetting"]
-    assert kept["before"] == kept["after"]                            # the head alone was trained
+    assert kept["before"] == kept["after"]                            # only the head was trained
     (tmp_path / "text.txt").write_text("\n".join(["The film was good."] * 60))
-    assert run(*frozen)["forgetting"] != kept                         # the folder has another text now
+    assert run(*frozen)["forgetting"] != kept                         # the text in the folder has changed
 
 
 # -------------------------------------------------------------------- predict
@@ -119,7 +119,7 @@ def test_the_curve_and_what_is_forgotten(data, tmp_path):
 
 @pytest.fixture
 def saved(tmp_path, tokenizer):
-    """A model of a head, its answers set by the bias alone."""
+    """A task model whose answers are set by the bias of its head."""
     def make(head, labels, bias=()):
         model = TaskModel(MiniBERT(CONFIG), head, len(labels) or 2)
         if bias:
@@ -140,26 +140,26 @@ def test_a_text_without_tokens_has_no_answer_and_the_output_is_json(saved):
     assert isinstance(other["score"], float)
 
 
-def test_entities_are_shown_as_the_text_has_them(saved):
+def test_entities_are_shown_with_the_original_text(saved):
     folder = saved("tokens", ["O", "I-LOC"], (0.0, 1.0))
     (found,) = run("predict", "--model", folder, "the U.S., l\u2019\u00c9t\u00e9")["answers"]
     assert found["answer"] == "the U.S., l\u2019\u00c9t\u00e9 (LOC)"
     assert found["entities"] == [{"text": "the U.S., l\u2019\u00c9t\u00e9", "kind": "LOC", "start": 0, "end": 15}]
 
 
-def test_words_and_their_places():
+def test_words_and_their_offsets():
     line = " The U.S.\u00a0\u200bAnna's \u4e2d\u6587"
     found = list(placed_words(line))
     assert [placed.word for placed in found] == ["The", "U", ".", "S", ".", "Anna", "'", "s", "\u4e2d", "\u6587"]
     assert all(line[placed.start : placed.end] == placed.word for placed in found)
 
 
-def test_lines_that_are_too_long_are_said_to_be(saved):
+def test_lines_that_are_too_long_are_reported(saved):
     long = "good film " * 10
     folder = saved("sequence", ["a", "b"])
     assert [answer["cut"] for answer in run("predict", "--model", folder, long, "good")["answers"]] == [True, False]
     shown = CliRunner().invoke(app, ["predict", "--model", str(folder), long, "good"]).output
-    assert "1 of 2 lines were cut: what stands behind their first 16 tokens was not read." in shown
+    assert "1 of 2 lines were cut: only their first 16 tokens were read." in shown
     assert "were cut" not in CliRunner().invoke(app, ["predict", "--model", str(folder), "good"]).output
     (words,) = run("predict", "--model", saved("tokens", ["O", "I-X"]), "film" + "s" * 20 + " good")["answers"]
     assert (words["in_parts"], words["words_cut"]) == (True, 1)
@@ -168,7 +168,7 @@ def test_lines_that_are_too_long_are_said_to_be(saved):
     assert (answer["in_parts"], answer["question_cut"]) == (True, True)
 
 
-def test_a_directory_of_before_tells_pairs_by_its_task(saved):
+def test_an_older_directory_without_the_pairs_field_uses_the_task_name(saved):
     folder = saved("sequence", ["a", "b"])
     content = json.loads((folder / "task.json").read_text())
     del content["pairs"]

@@ -1,4 +1,4 @@
-"""Which set training stops by, which one is measured, what they share, and the baselines and parts of the data."""
+"""Development and test sets of tasks, their overlap, baselines, and shares of the data."""
 
 import pytest
 from task_files import CONFIG
@@ -20,7 +20,7 @@ TURNED = [Labelled("good plot", None, "neg"), Labelled("bad plot", None, "pos"),
 QUICK = FinetuneConfig(epochs=20, learning_rate=1e-2, dropout=0.0, patience=0, threads=1, batch_size=4)
 
 
-def test_training_stops_by_one_set_and_is_measured_on_the_other(tokenizer):
+def test_training_stops_by_dev_and_is_measured_on_test(tokenizer):
     task = Classification([GOOD, BAD] * 10, [GOOD, BAD], tokenizer, CONFIG, test=TURNED)
     result, _ = run_task(task, MiniBERT(CONFIG), QUICK, random_init=False)
     assert (result.dev_figures["accuracy"], result.figures["accuracy"]) == ([1.0], [0.0])
@@ -31,11 +31,11 @@ def test_training_stops_by_one_set_and_is_measured_on_the_other(tokenizer):
                         random_init=False)
     assert (alone.measured_on, alone.dev_figures, alone.measured) == ("dev", {}, 2)
     assert alone.figures["accuracy"] == [1.0]
-    assert "to stop and to measure by" in tuning._notes(alone)[-1]
-    assert not any("to stop and to measure by" in note for note in tuning._notes(result))
+    assert "which also stops training" in tuning._notes(alone)[-1]
+    assert not any("which also stops training" in note for note in tuning._notes(result))
 
 
-def test_the_saved_seed_is_the_best_of_the_set_to_stop_by(tokenizer, monkeypatch):
+def test_the_saved_seed_is_the_best_on_the_development_set(tokenizer, monkeypatch):
     task = Classification([GOOD, BAD], [GOOD, BAD], tokenizer, CONFIG, test=TURNED)
     dev, test, models = {1: 0.5, 2: 0.4}, {1: 0.1, 2: 0.8}, []
 
@@ -51,7 +51,7 @@ def test_the_saved_seed_is_the_best_of_the_set_to_stop_by(tokenizer, monkeypatch
     assert (result.figures["accuracy"], result.dev_figures["accuracy"]) == ([0.1, 0.8], [0.5, 0.4])
 
 
-def test_examples_that_two_sets_share_are_counted(tokenizer):
+def test_examples_in_two_sets_are_counted(tokenizer):
     train, other = [GOOD, BAD], Labelled("the plot was good", None, "pos")
     notes = Classification(train, [GOOD._replace(label="neg"), GOOD, other], tokenizer, CONFIG,
                            test=[BAD, other]).notes
@@ -67,17 +67,17 @@ def test_examples_that_two_sets_share_are_counted(tokenizer):
 # -------------------------------------------------------------------- baselines
 
 
-def test_the_bag_of_words_learns_a_word_and_not_an_order():
+def test_the_bag_of_words_learns_words_but_not_their_order():
     assert bag_of_words_accuracy([GOOD, BAD] * 5, [GOOD, BAD, TURNED[0]], ["neg", "pos"]) == pytest.approx(2 / 3)
     far = [Labelled("good the bad", None, "a"), Labelled("bad the good", None, "b")]
-    near = [Labelled("good a bad", None, "a"), Labelled("bad a good", None, "b")]      # no pair of theirs is known
+    near = [Labelled("good a bad", None, "a"), Labelled("bad a good", None, "b")]      # unseen word pairs
     assert bag_of_words_accuracy(far * 5, far, ["a", "b"]) == 1
     assert bag_of_words_accuracy(far * 5, near, ["a", "b"]) == 0.5
     pairs = [Labelled("good", "paris", "x"), Labelled("good", "london", "y")]
     assert bag_of_words_accuracy(pairs * 5, pairs, ["x", "y"]) == 1
 
 
-def test_the_bag_of_words_is_chosen_on_one_set_and_measured_on_the_other(monkeypatch):
+def test_the_bag_of_words_is_tuned_on_dev_and_measured_on_test(monkeypatch):
     assert bag_of_words_accuracy([GOOD, BAD] * 5, [GOOD, BAD], ["neg", "pos"], [*TURNED, GOOD]) == 0.25
     monkeypatch.setattr(bag_of_words, "_fit", lambda *given: [[0.5, 0.9], [0.8, 0.3]])
     assert bag_of_words_accuracy([GOOD, BAD], [GOOD, BAD], ["neg", "pos"], TURNED) == 0.3
@@ -91,7 +91,7 @@ def test_the_memory_of_word_types(tokenizer):
     assert Entities(train, dev, tokenizer, CONFIG).baselines() == {"word-type memory": pytest.approx(2 * 2 / (2 + 3))}
 
 
-def test_the_sentence_with_most_words_of_the_question(tokenizer):
+def test_the_baseline_of_questions_is_the_sentence_with_most_common_words(tokenizer):
     context = "the film was good. anna lives in paris. the plot was bad"
     item = Question("0", "where lives anna", context, ("paris",), context.index("paris"))
     found = Questions([item], [item], tokenizer, CONFIG).baselines()
@@ -106,7 +106,7 @@ def test_the_sentence_with_most_words_of_the_question(tokenizer):
 # -------------------------------------------------------------------- a part of the data
 
 
-def test_a_part_of_the_data_is_whole_examples(tokenizer):
+def test_a_share_of_the_data_consists_of_whole_examples(tokenizer):
     long = Sentence(tuple(["films", "good"] * 10), entities=tuple(["B-X", "O"] * 10))
     task = Entities([long] * 10, [long], tokenizer, CONFIG)
     parts = len(task.train.rows) // 10

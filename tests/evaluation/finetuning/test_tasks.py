@@ -1,4 +1,4 @@
-"""Tasks from files to figures, saved and asked again."""
+"""Tasks from files to results, saved and loaded again."""
 
 import json
 
@@ -41,10 +41,10 @@ def test_a_task_from_files_to_answers(data, tmp_path, task, ending, figure, leas
         others = run("predict", "--model", out, "bad film\tthe paris plot", "good film\tthe london plot")["answers"]
         assert [other["answer"] for other in others] == ["other", "other"]
     assert load_task(out).labels == sorted(load_task(out).labels, key=lambda label: (label != "O", label))
-    assert mini_bert.load(out).config.hidden_size == 16               # the encoder opens as any model
+    assert mini_bert.load(out).config.hidden_size == 16               # the encoder can be loaded like any model
 
 
-def test_a_second_run_is_remembered(data, monkeypatch):
+def test_a_second_run_uses_the_cache(data, monkeypatch):
     command = ["finetune", "--model", data / "model", "--train", data / "train.tsv", "--dev", data / "dev.tsv",
                "--epochs", 1, "--no-random-init", "--max-samples", 30]
     first = run(*command)
@@ -74,7 +74,7 @@ def test_windows_cover_the_context_and_point_at_the_answer(tokenizer):
     assert seen == set(tokenizer.align(context, add_special_tokens=False).offsets)
 
 
-def test_an_answer_is_a_stretch_of_the_context(data, tokenizer):
+def test_an_answer_is_a_span_of_the_context(data, tokenizer):
     task = Questions(data / "train.json", data / "dev.json", tokenizer, CONFIG)
     questions, _ = read_questions(data / "dev.json")
     windows = encode_questions(questions, tokenizer, 16, stride=4, with_types=False)
@@ -84,12 +84,12 @@ def test_an_answer_is_a_stretch_of_the_context(data, tokenizer):
     assert 0 < task.notes["answerable in some window"] <= 1
 
 
-def test_labels_that_training_has_not_seen(data, tokenizer, tmp_path):
+def test_labels_unseen_in_training_are_refused(data, tokenizer, tmp_path):
     (tmp_path / "dev.tsv").write_text("sentence\tlabel\na film\tneutral\n")
-    with pytest.raises(DataError, match="'neutral', which training has not seen; it knows neg, pos"):
+    with pytest.raises(DataError, match="'neutral', which does not occur in training; that has neg, pos"):
         Classification(data / "train.tsv", tmp_path / "dev.tsv", tokenizer, CONFIG)
     (tmp_path / "one.tsv").write_text("sentence\tlabel\na film\tx\n")
-    with pytest.raises(DataError, match="one label alone"):
+    with pytest.raises(DataError, match="has only the label"):
         Classification(tmp_path / "one.tsv", tmp_path / "one.tsv", tokenizer, CONFIG)
     (tmp_path / "dev.conll").write_text("anna B-DOG\n")
     task = Entities(data / "train.conll", tmp_path / "dev.conll", tokenizer, CONFIG)
@@ -98,15 +98,15 @@ def test_labels_that_training_has_not_seen(data, tokenizer, tmp_path):
 
 def test_entities_need_two_labels_and_every_sentence_to_have_them(tokenizer):
     some = [Sentence(("anna", "."), entities=("B-PER", "O"))]
-    with pytest.raises(DataError, match="The data has one label alone, 'O'"):
+    with pytest.raises(DataError, match="The data has only the label 'O'"):
         Entities([Sentence(("a", "film"), entities=("O", "O"))], some, tokenizer, CONFIG)
-    with pytest.raises(DataError, match="The data, sentence 2: it says nothing of entities, and others do; 1 of 2"):
+    with pytest.raises(DataError, match="The data, sentence 2: it has no entity annotation, unlike others; 1 of 2"):
         Entities(some, [*some, Sentence(("a",))], tokenizer, CONFIG)
     with pytest.raises(DataError, match="has no named entities"):
         Entities(some, [Sentence(("a",))], tokenizer, CONFIG)
 
 
-def test_what_is_too_long_is_counted(tokenizer):
+def test_examples_that_are_too_long_are_counted(tokenizer):
     long = Sentence(("film" + "s" * 20, "good"), entities=("B-X", "O"))         # a word of 21 pieces, where 14 fit
     task = Entities([long, Sentence(("a",), entities=("O",))], [long], tokenizer, CONFIG)
     assert (task.notes["words too long, cut"], task.notes["too long, in several parts"]) == (2, 2)
@@ -119,18 +119,18 @@ def test_what_is_too_long_is_counted(tokenizer):
 
 @pytest.fixture
 def saved(tmp_path, tokenizer):
-    """The folder of a model of two labels."""
+    """The directory of a task model with two labels."""
     save_task(tmp_path / "task", TaskModel(MiniBERT(CONFIG), "sequence", 2), tokenizer, "any", ["bad", "good"], {})
     return tmp_path / "task"
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    ({"labels": ["bad"]}, "it has 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
-    ({"labels": []}, "it has 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of names"),
-    ({"outputs": "x"}, "outputs must be a whole number"), ({"outputs": None}, "outputs must be a whole number"),
-    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be names"), ({"task": None}, "must be names"),
+    ({"labels": ["bad"]}, "there are 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
+    ({"labels": []}, "there are 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of text"),
+    ({"outputs": "x"}, "outputs must be a positive integer"), ({"outputs": None}, "outputs must be a positive integer"),
+    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be text"), ({"task": None}, "must be text"),
     ({"outputs": 3, "labels": ["a", "b", "c"]}, "does not fit")])
-def test_a_description_that_cannot_be_is_refused(saved, change, words):
+def test_an_invalid_task_json_is_refused(saved, change, words):
     file = saved / "task.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(CheckpointError, match=words):
@@ -143,7 +143,7 @@ def test_a_tokenizer_of_another_model_is_refused(saved, tokenizer):
         load_task(saved)
 
 
-def test_an_interrupted_save_leaves_no_task_of_two_models(saved, tokenizer, monkeypatch):
+def test_an_interrupted_save_does_not_mix_two_models(saved, tokenizer, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
@@ -154,13 +154,13 @@ def test_an_interrupted_save_leaves_no_task_of_two_models(saved, tokenizer, monk
         load_task(saved)
 
 
-def test_a_sample_knows_the_labels_of_all_of_the_data(tokenizer):
+def test_a_sample_has_the_labels_of_the_whole_data(tokenizer):
     train = [Labelled("anna was", None, "ABCD"[i % 4]) for i in range(40)]
     task = Classification(train, train, tokenizer, CONFIG, max_samples=2)
     assert task.labels == ["A", "B", "C", "D"]
     assert task.baselines()["majority"] <= 1
 
 
-def test_a_directory_that_is_no_task_is_refused(data):
+def test_a_directory_without_a_task_model_is_refused(data):
     with pytest.raises(CheckpointError, match=r"has no task\.json"):
         load_task(data / "model")

@@ -1,4 +1,4 @@
-"""BLiMP's files: what is read, and what is refused with its place."""
+"""The reader of BLiMP."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def write(path: Path, *records: object) -> Path:
     return path
 
 
-def test_a_record_has_both_sentences_and_what_they_test(tmp_path):
+def test_a_record_has_both_sentences_paradigm_and_phenomenon(tmp_path):
     assert read_minimal_pairs(write(tmp_path / "a.jsonl", RECORD)) == [
         MinimalPair("Cats sleep.", "Cats sleeps.", "verbs_1", "agreement", "syntax")]
 
@@ -29,18 +29,18 @@ def test_a_record_has_both_sentences_and_what_they_test(tmp_path):
     ({key: value for key, value in RECORD.items() if key != "UID"}, "'UID' is missing"),
     ([1], "not an object"),
 ])
-def test_a_bad_line_is_named(tmp_path, record, words):
+def test_a_malformed_line_is_refused_with_its_number(tmp_path, record, words):
     path = write(tmp_path / "a.jsonl", RECORD, record)
     with pytest.raises(DataError, match=f"a.jsonl, line 2: .*{words}"):
         read_minimal_pairs(path)
 
 
-def test_a_file_with_nothing_is_refused(tmp_path):
+def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="no minimal pairs"):
         read_minimal_pairs(write(tmp_path / "a.jsonl"))
 
 
-def test_folders_are_their_files_in_order_and_each_file_is_read_once(tmp_path):
+def test_a_folder_stands_for_its_files_in_order_without_duplicates(tmp_path):
     first, second = write(tmp_path / "a.jsonl", RECORD), write(tmp_path / "b.jsonl", RECORD)
     (tmp_path / "README.md").write_text("no data")
     assert data_files([second, tmp_path]) == [second, first]
@@ -48,12 +48,12 @@ def test_folders_are_their_files_in_order_and_each_file_is_read_once(tmp_path):
     for name, words in ((tmp_path / "empty", "has no .jsonl files"), (tmp_path / "absent", "no file or folder")):
         with pytest.raises(DataError, match=words):
             data_files([name])
-    with pytest.raises(DataError, match="No data was named"):
+    with pytest.raises(DataError, match="No data was given"):
         data_files([])
 
 
 @pytest.mark.skipif(not BLIMP.is_dir(), reason=f"there is no {BLIMP}")
-def test_blimp_itself_is_read():
+def test_the_published_blimp_files_are_read():
     files = data_files([BLIMP])
     assert len(files) == 34
     for file in files[::8]:

@@ -1,4 +1,4 @@
-"""Tables of texts with labels."""
+"""The reader of labelled texts."""
 
 import pytest
 
@@ -20,21 +20,21 @@ def test_a_malformed_table_is_refused_with_its_line(tmp_path, content, words):
         read_table(tmp_path / "data.tsv")
 
 
-def test_the_columns_of_cola_have_no_names(tmp_path):
+def test_cola_is_read_without_column_names(tmp_path):
     (tmp_path / "dev.tsv").write_text("gj04\t1\t\tThe sailors rode the breeze.\ngj04\t0\t*\tThe weights made.\n")
     assert read_table(tmp_path / "dev.tsv") == [Labelled("The sailors rode the breeze.", None, "1"),
                                                 Labelled("The weights made.", None, "0")]
 
 
-def test_the_columns_of_mrpc(tmp_path):
+def test_mrpc_is_read(tmp_path):
     (tmp_path / "msr.tsv").write_text("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tone\ttwo\n\n")
     assert read_table(tmp_path / "msr.tsv") == [Labelled("one", "two", "1")]
 
 
-def test_numbers_on_a_scale_are_no_classes_and_whole_ones_are(tmp_path):
+def test_fractional_labels_are_refused_and_integers_accepted(tmp_path):
     file = tmp_path / "sts.tsv"
     file.write_text("sentence1\tsentence2\tscore\na\tb\t5.000\na\tc\t3.800\n")
-    with pytest.raises(DataError, match=r"sts\.tsv has the label 3\.800, a number on a scale; fine-tuning takes"):
+    with pytest.raises(DataError, match=r"sts\.tsv has the label 3\.800, a number on a scale; fine-tuning needs"):
         read_table(file)
     file.write_text("sentence1\tsentence2\tscore\na\tb\t5\na\tc\t3\n")
     assert [record.label for record in read_table(file)] == ["5", "3"]

@@ -1,1 +1,1 @@
-"""The parts of a comprehensive evaluation: each takes the context, and gives its figures beside their baselines."""
+"""The parts of the comprehensive evaluation: each takes the context and returns scores with baselines."""

@@ -1,4 +1,4 @@
-"""Probes of all layers: parts of speech, relations, trees, named entities."""
+"""Probes of all layers: parts of speech, dependency relations, trees, named entities."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,29 +12,29 @@ from ...probes.trees import PUNCTUATION
 from ...probes.word_vectors import EMBEDDINGS
 from ...statistics import Interval
 from ...tasks.folder import Splits
-from ..context import Context
-from ..rows import Figure, Measured, Row, how_sure, sure
+from ..context import EvaluationContext
+from ..rows import Figure, PartResult, SummaryRow, interval_note, with_interval
 
 
-def parts_of_speech(context: Context) -> Measured:
+def parts_of_speech(context: EvaluationContext) -> PartResult:
     return _labels(context, "pos", context.tasks.treebank)
 
 
-def relations(context: Context) -> Measured:
+def relations(context: EvaluationContext) -> PartResult:
     return _labels(context, "deplabel", context.tasks.treebank)
 
 
-def entities(context: Context) -> Measured:
+def entities(context: EvaluationContext) -> PartResult:
     return _labels(context, "ner", context.tasks.entities)
 
 
-def _sets(context: Context, files: Splits | None) -> dict[str, Any]:
+def _sets(context: EvaluationContext, files: Splits | None) -> dict[str, Any]:
     assert files is not None
     return {"train": context.sentences(files.train), "test": context.sentences(files.test),
             "dev": None if files.dev is None else context.sentences(files.dev)}
 
 
-def _labels(context: Context, task: str, files: Splits | None) -> Measured:
+def _labels(context: EvaluationContext, task: str, files: Splits | None) -> PartResult:
     sets = _sets(context, files)
     if task == "ner" and not any(sentence.entities for sentence in sets["train"]):
         raise DataError(f"{files and files.train} has no named entities.")
@@ -50,17 +50,18 @@ def _labels(context: Context, task: str, files: Splits | None) -> Measured:
     baselines: dict[str, Figure] = {"majority": found["baselines"]["majority"][figure],
                                     "word-type memory": verdict["memory"]}
     if figure == "accuracy":
-        baselines["control task"] = sure(best["control"], words)
-        name, value, random = "accuracy", sure(best["accuracy"], words), sure(untrained["random"], words)
+        baselines["control task"] = with_interval(best["control"], words)
+        name, trials, scores = "accuracy", words, (best["accuracy"], untrained["random"])
     else:
-        count = _share_of_entities(sets["test"], words)
-        name, value, random = "F1 of entities", sure(best["f1"], count), sure(untrained["random_f1"], count)
-    rows = [Row(f"{name}, {verdict['layer']}", value, baselines, random, sample=_size(found, files))]
-    return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
+        name, trials = "F1 of entities", _share_of_entities(sets["test"], words)
+        scores = best["f1"], untrained["random_f1"]
+    value, random = (with_interval(score, trials) for score in scores)
+    rows = [SummaryRow(f"{name}, {verdict['layer']}", value, baselines, random, sample=_size(found, files))]
+    return PartResult(rows, found, [*found["notes"], interval_note(sizes.probe_seeds)])
 
 
-def trees(context: Context) -> Measured:
-    """The structural probe: distances and depths in the tree."""
+def trees(context: EvaluationContext) -> PartResult:
+    """The structural probe."""
     sizes, files = context.sizes, context.tasks.treebank
     sets = _sets(context, files)
     found = probe_dependencies(
@@ -74,18 +75,18 @@ def trees(context: Context) -> Measured:
     edges = max(1, round(test["words"] * (1 - tags.count(PUNCTUATION) / max(len(tags), 1))) - test["sentences"])
 
     def uuas(layer: str, whose: str = "model") -> Interval:
-        return sure(by_layer[layer][whose]["uuas"], edges)
+        return with_interval(by_layer[layer][whose]["uuas"], edges)
 
     baselines: dict[str, Figure] = {"linear chain": verdict["chain"]}
     if EMBEDDINGS in by_layer:
         baselines["embeddings"] = uuas(EMBEDDINGS)
-    rows = [Row(f"edges right (UUAS), {verdict['layer']}", uuas(verdict["layer"]), baselines,
-                uuas(verdict["random_layer"], "random"), sample=_size(found, files))]
-    return Measured(rows, found, [*found["notes"], how_sure(sizes.probe_seeds)])
+    rows = [SummaryRow(f"edges right (UUAS), {verdict['layer']}", uuas(verdict["layer"]), baselines,
+                       uuas(verdict["random_layer"], "random"), sample=_size(found, files))]
+    return PartResult(rows, found, [*found["notes"], interval_note(sizes.probe_seeds)])
 
 
 def _share_of_entities(sentences: Sequence[Sentence], words: int) -> int:
-    """About how many entities so many words have."""
+    """The approximate number of entities in this many words."""
     labels = [label for sentence in sentences for label in sentence.entities or ()]
     begun = sum(label.startswith("B-") for label in labels)
     return max(1, round(words * begun / max(len(labels), 1)))

@@ -1,23 +1,23 @@
-"""Representations by themselves: diversity, likeness of layers, attention, geometry, stability, composition."""
+"""Representations: diversity, similarity of layers, attention, geometry, stability, composition."""
 
 from typing import Any
 
 from ...representations.composition import measure_compositional_understanding
 from ...representations.stability import StabilityReport, kept, measure_representation_stability
 from ...statistics import Interval
-from ..context import Context
-from ..rows import NUMBER, Measured, Row
-from .predictions import OverSamples, at, samples
+from ..context import EvaluationContext
+from ..rows import NUMBER, PartResult, SummaryRow
+from .predictions import SampleIntervals, nested, samples
 
-_SHOWN = ("typo", "dropped word", "swapped words")        # perturbations of the summary
+_SHOWN = ("typo", "dropped word", "swapped words")        # perturbations shown in the summary
 
 
-def representations(context: Context) -> Measured:
-    """Diversity of tokens, likeness of layers, entropy of attention, rank of the matrices."""
+def representations(context: EvaluationContext) -> PartResult:
+    """Token diversity, similarity of layers, attention entropy, rank of the weight matrices."""
     found = samples(context)
-    over, first = OverSamples(found), found[0]["model"]
+    over, first = SampleIntervals(found), found[0]["model"]
     last = list(first["geometry"])[-1]
-    rows = [over.row("diversity of tokens, last layer", at("geometry", last, "token_diversity"),
+    rows = [over.row("diversity of tokens, last layer", nested("geometry", last, "token_diversity"),
                      {"all alike": 0.0, "unrelated": 1.0}),
             over.row("likeness of first and last layer (CKA)", lambda of: float(of["layer_similarity"][0][-1]),
                      {"copies": 1.0}),
@@ -28,31 +28,30 @@ def representations(context: Context) -> Measured:
         for whose in ("model", "random_init")}
     diversity = {whose: {layer: of["token_diversity"] for layer, of in found[0][whose]["geometry"].items()}
                  for whose in details}
-    return Measured(rows, {"layers": list(first["geometry"]), "token_diversity": diversity, **details},
-                    ["The details are of the first sample. Entropy is a share of that of attention to all tokens "
-                     "alike."])
+    return PartResult(rows, {"layers": list(first["geometry"]), "token_diversity": diversity, **details},
+                      ["The details are for the first sample. Entropy is relative to that of uniform attention."])
 
 
 def _mean(by_layer_and_head: list[list[float]]) -> float:
     return sum(map(sum, by_layer_and_head)) / sum(map(len, by_layer_and_head))
 
 
-def geometry(context: Context) -> Measured:
-    """How many directions the vectors use, and how narrow a cone they fill."""
+def geometry(context: EvaluationContext) -> PartResult:
+    """How many directions the vectors use, and how anisotropic they are."""
     found = samples(context)
-    over, layers, H = OverSamples(found), found[0]["model"]["geometry"], context.model.config.hidden_size
+    over, layers, H = SampleIntervals(found), found[0]["model"]["geometry"], context.model.config.hidden_size
     last = list(layers)[-1]
-    rows = [over.row(f"{figure}, last layer", at("geometry", last, key),
+    rows = [over.row(f"{figure}, last layer", nested("geometry", last, key),
                      {"all directions alike": even})
             for figure, key, even in (("effective dimensionality", "effective_dimensionality", float(H)),
                                       ("mean cosine of tokens", "mean_cosine", 0.0),
                                       ("variance along one direction", "top_component", 1 / H))]
-    return Measured(rows, {whose: found[0][whose]["geometry"] for whose in ("model", "random_init")},
-                    [f"The details are of the first sample: {found[0]['tokens_compared']:,} tokens."])
+    return PartResult(rows, {whose: found[0][whose]["geometry"] for whose in ("model", "random_init")},
+                      [f"The details are for the first sample: {found[0]['tokens_compared']:,} tokens."])
 
 
-def stability(context: Context) -> Measured:
-    """How much of a sentence's vector is left when the sentence is changed a little."""
+def stability(context: EvaluationContext) -> PartResult:
+    """How much of a sentence vector is retained when the sentence is changed slightly."""
     texts = context.text_sentences(context.sizes.texts, "stability texts")
     reports: list[StabilityReport] = []
     for network, name in ((context.model, "model"), (context.untrained(), "random init")):
@@ -64,11 +63,12 @@ def stability(context: Context) -> Measured:
     for name in _SHOWN:
         of = reports[0].perturbations[name]
         if of.layers:
-            rows.append(Row(f"kept after: {name}", _kept(reports[0], name), {"another sentence": 0.0, "the same": 1.0},
-                            _kept(reports[1], name), NUMBER, f"{of.changed:,} changed sentences"))
-    return Measured(rows, {"model": reports[0].to_dict(), "random_init": reports[1].to_dict()}, [
-        "What is kept of a sentence's vector in the last layer: (cosine - baseline) / (1 - baseline), the baseline "
-        "being the cosine of unrelated sentences. Intervals are over three seeds of the change."])
+            rows.append(SummaryRow(f"kept after: {name}", _kept(reports[0], name),
+                                   {"another sentence": 0.0, "the same": 1.0}, _kept(reports[1], name), NUMBER,
+                                   f"{of.changed:,} changed sentences"))
+    return PartResult(rows, {"model": reports[0].to_dict(), "random_init": reports[1].to_dict()}, [
+        "The share of a sentence vector that is kept in the last layer: (cosine - baseline) / (1 - baseline), where "
+        "the baseline is the cosine of unrelated sentences. Intervals are over three seeds of the perturbation."])
 
 
 def _kept(report: StabilityReport, name: str) -> Interval:
@@ -78,14 +78,14 @@ def _kept(report: StabilityReport, name: str) -> Interval:
     return Interval(0.0, None, None, 1) if mean is None else Interval(mean, low, high, cosine.values)
 
 
-def composition(context: Context) -> Measured:
-    """Negation, word order, phrases: does meaning come from the parts?"""
+def composition(context: EvaluationContext) -> PartResult:
+    """Negation, word order and phrases."""
     found = measure_compositional_understanding(context.model, context.tokenizer, seed=context.seed)
     rows = []
     for name, of in found.categories.items():
         baselines: dict[str, Any] = {"chance": of.chance} | ({} if of.control is None else {"control": of.control})
-        rows.append(Row(name, of.score, baselines, of.random_init, sample=f"{of.cases:,} cases"))
+        rows.append(SummaryRow(name, of.score, baselines, of.random_init, sample=f"{of.cases:,} cases"))
     notes = [f"Left out: {name}: {reason}" for name, reason in found.left_out.items()]
-    notes += [f"{name}: left out, as their words are not one piece of the vocabulary: {', '.join(of.left_out)}."
+    notes += [f"{name}: left out, because not all words are single pieces of the vocabulary: {', '.join(of.left_out)}."
               for name, of in found.categories.items() if of.left_out]
-    return Measured(rows, found.to_dict(), notes)
+    return PartResult(rows, found.to_dict(), notes)

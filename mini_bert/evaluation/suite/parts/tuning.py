@@ -1,4 +1,4 @@
-"""Fine-tuning beside its baselines, and what it makes a model forget."""
+"""Fine-tuning with its baselines, and catastrophic forgetting."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,26 +8,26 @@ from ....core.task_model import TaskModel
 from ....errors import DataError
 from ....training.finetune import FinetuneConfig, Progress
 from ....training.workers import workers
-from ...formats.reading import asked_questions
+from ...formats.reading import load_questions
 from ...formats.squad import Question
-from ...statistics import Interval, over_seeds, share
-from ...tasks.folder import TextPair, question_files
+from ...statistics import Interval, over_seeds, wilson_interval
+from ...tasks.folder import TextFiles, question_files
 from ...tasks.forgetting import measure_catastrophic_forgetting
 from ...tasks.run import TaskResult, run_task, usual_learning_rate
 from ...tasks.task_names import Classification, Entities, Questions, Task
-from ..context import Context
-from ..rows import Measured, Row, how_sure, sure
+from ..context import EvaluationContext
+from ..rows import PartResult, SummaryRow, interval_note, with_interval
 from .predictions import accuracy, predicted, sample
 
-_DEV_SHARE = 5                # of the contexts of a single file of questions, one in so many is measured on
+_DEV_SHARE = 5                # of a single file of questions, every fifth context is used to measure
 _NAMES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers"}
-ONE_SET = "There is no labelled test set: the development set serves to stop and to measure by, which flatters."
-_MEASURED = "set that is measured on"
-_FEW = 2048                   # sequences on which masked accuracy is measured again, at the most
+ONE_SET = "There is no labelled test set: scores are measured on the development set, which also stops training."
+_MEASURED = "set that results are measured on"
+_FEW = 2048                   # maximum number of sequences for masked accuracy before and after
 
 
-def texts(context: Context) -> Measured:
-    """Every folder of texts with labels; one that does not suit is left out, with the reason in a note."""
+def texts(context: EvaluationContext) -> PartResult:
+    """Every folder of labelled texts; an unsuitable one is left out with a note."""
     rows, details, notes = [], {}, []
     tasks, unsuited = _suited(context)
     for name, task in tasks.items():
@@ -36,30 +36,30 @@ def texts(context: Context) -> Measured:
         details[name] = found.to_dict()
         notes += [f"{name}: {note}" for note in _notes(found)]
     notes += [f"{name} was not measured: {reason}" for name, reason in unsuited.items()]
-    return Measured(rows, details, [*notes, how_sure(context.sizes.runs, _MEASURED)])
+    return PartResult(rows, details, [*notes, interval_note(context.sizes.runs, _MEASURED)])
 
 
-def entities(context: Context) -> Measured:
+def entities(context: EvaluationContext) -> PartResult:
     task, name = _entities(context)
     found = _run(context, task, name)[0]
     assert context.tasks.entities is not None
     measured = context.sentences(context.tasks.entities.test)
     begun = sum(label.startswith("B-") for sentence in measured for label in sentence.entities or ())
     rows = [_row(found, name, max(1, round(begun * found.measured / len(measured))))]
-    return Measured(rows, {name: found.to_dict()}, [*_notes(found), how_sure(context.sizes.runs, _MEASURED)])
+    return PartResult(rows, {name: found.to_dict()}, [*_notes(found), interval_note(context.sizes.runs, _MEASURED)])
 
 
-def questions(context: Context) -> Measured:
+def questions(context: EvaluationContext) -> PartResult:
     train, dev, notes, name = _questions(context.tasks.questions)
     task = Questions(train, dev, context.tokenizer, context.model.config, max_samples=context.sizes.questions,
                      seed=context.seed)
     found = _run(context, task, name)[0]
-    return Measured([_row(found, name, found.measured)], {name: found.to_dict()},
-                    [*notes, *_notes(found), how_sure(context.sizes.runs, _MEASURED)])
+    return PartResult([_row(found, name, found.measured)], {name: found.to_dict()},
+                      [*notes, *_notes(found), interval_note(context.sizes.runs, _MEASURED)])
 
 
-def _suited(context: Context) -> tuple[dict[str, Classification], dict[str, str]]:
-    """The tasks of the folders of texts, made before any is run; and why some folders have none."""
+def _suited(context: EvaluationContext) -> tuple[dict[str, Classification], dict[str, str]]:
+    """The tasks of the folders of texts, all created before any is run; and the reasons for those left out."""
     tasks, reasons = {}, {}
     for pair in context.tasks.texts:
         try:
@@ -71,12 +71,12 @@ def _suited(context: Context) -> tuple[dict[str, Classification], dict[str, str]
     return tasks, reasons
 
 
-def _texts(context: Context, pair: TextPair) -> Classification:
+def _texts(context: EvaluationContext, pair: TextFiles) -> Classification:
     return Classification(pair.train, pair.dev, context.tokenizer, context.model.config,
                           max_samples=context.sizes.examples, seed=context.seed)
 
 
-def _entities(context: Context) -> tuple[Entities, str]:
+def _entities(context: EvaluationContext) -> tuple[Entities, str]:
     files = context.tasks.entities
     assert files is not None
     most = context.sizes.examples
@@ -86,40 +86,40 @@ def _entities(context: Context) -> tuple[Entities, str]:
 
 
 def _questions(paths: list[Any]) -> tuple[list[Question], list[Question], list[str], str]:
-    """What to train and to measure on, no context being in both; notes; and a name."""
+    """Questions to train and to measure on, with no context in both; notes; and a name."""
     first, second = question_files(paths)
-    given, lost = asked_questions(first)
-    notes = [f"{first.name}: {lost:,} questions were left out, as the answer is not in the text."] if lost else []
+    given, lost = load_questions(first)
+    notes = [f"{first.name}: {lost:,} questions were left out, because the answer is not in the text."] if lost else []
     if second is None:
         contexts = list(dict.fromkeys(question.context for question in given))
         asked_about = set(contexts[::_DEV_SHARE])
         if len(contexts) < 2:
-            raise DataError(f"{first} has one context alone, so it cannot be split into two sets.")
+            raise DataError(f"{first} has only one context, so it cannot be split into two sets.")
         dev = [question for question in given if question.context in asked_about]
         train = [question for question in given if question.context not in asked_about]
-        return train, dev, [*notes, f"Every fifth context of {first.name} was set aside to measure on."], first.stem
-    dev, lost = asked_questions(second)
+        return train, dev, [*notes, f"Every fifth context of {first.name} was used to measure."], first.stem
+    dev, lost = load_questions(second)
     there = {question.context for question in dev}
     train = [question for question in given if question.context not in there]
     if lost:
-        notes.append(f"{second.name}: {lost:,} questions were left out, as the answer is not in the text.")
+        notes.append(f"{second.name}: {lost:,} questions were left out, because the answer is not in the text.")
     if len(train) < len(given):
-        notes.append(f"{len(given) - len(train):,} questions to train on were left out: they are about the same texts "
-                     "as those to measure on.")
+        notes.append(f"{len(given) - len(train):,} training questions were left out, because their texts are also "
+                     "measured on.")
     if not train:
-        raise DataError(f"{first} has no question about a text that is not in {second} too.")
+        raise DataError(f"All texts of {first} are also in {second}, so there is nothing to train on.")
     notes.append(f"Trained on {first.name}, measured on {second.name}.")
     others = [path.name for path in paths if path not in (first, second)]
     return train, dev, notes + ([f"Not used: {', '.join(others)}."] if others else []), second.stem
 
 
-def _config(context: Context) -> FinetuneConfig:
+def _config(context: EvaluationContext) -> FinetuneConfig:
     rate = usual_learning_rate(context.model)
     return FinetuneConfig(epochs=context.sizes.epochs, learning_rate=rate, threads=context.threads,
-                          recompute=rate < 1e-4)          # a large model's activations would need too much memory
+                          recompute=rate < 1e-4)          # the activations of a large model would need too much memory
 
 
-def _run(context: Context, task: Task[Any], name: str, *, alone: bool = False,
+def _run(context: EvaluationContext, task: Task[Any], name: str, *, alone: bool = False,
          model: MiniBERT | None = None) -> tuple[TaskResult, TaskModel]:
     def announce(what: str) -> Callable[[Progress], None]:
         return lambda progress: context.report(f"{name}, {what}", progress.step, progress.total)
@@ -129,11 +129,11 @@ def _run(context: Context, task: Task[Any], name: str, *, alone: bool = False,
                     shares=() if alone else context.sizes.shares, announce=announce)
 
 
-def _row(found: TaskResult, name: str, trials: int) -> Row:
+def _row(found: TaskResult, name: str, trials: int) -> SummaryRow:
     random = found.from_random.get(found.main)
-    return Row(f"{_NAMES[found.main]}, {name}", sure(found.interval(), trials), found.baselines,
-               None if random is None else sure(over_seeds(random), trials),
-               sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
+    return SummaryRow(f"{_NAMES[found.main]}, {name}", with_interval(found.interval(), trials), found.baselines,
+                      None if random is None else with_interval(over_seeds(random), trials),
+                      sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
                       + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))
 
 
@@ -146,8 +146,8 @@ def _notes(found: TaskResult) -> list[str]:
 # -------------------------------------------------------------------- forgetting
 
 
-def forgetting(context: Context) -> Measured:
-    """Masked accuracy after a fine-tuning, and the first task after a second one."""
+def forgetting(context: EvaluationContext) -> PartResult:
+    """Masked accuracy after fine-tuning, and accuracy on a first task after fine-tuning on a second."""
     topic, first = next(iter(_suited(context)[0].items()))
     batches = sample(context)[: _FEW // 8]
     tuned: list[TaskModel] = []
@@ -165,12 +165,12 @@ def forgetting(context: Context) -> Measured:
     masks = measure_catastrophic_forgetting(context.model, {"masked accuracy": fills}, [learn])
     most = int(context.frequencies.counts.argmax())
     tokens = [token for batch in batches for token in batch.target_ids[batch.mask_positions].tolist()]
-    rows = [Row(f"masked accuracy after {topic}", measured[1],
-                {"before": measured[0], "most frequent token": tokens.count(most) / len(tokens)},
-                sample=f"{len(tokens):,} masked tokens")]
+    rows = [SummaryRow(f"masked accuracy after {topic}", measured[1],
+                       {"before": measured[0], "most frequent token": tokens.count(most) / len(tokens)},
+                       sample=f"{len(tokens):,} masked tokens")]
     details = {"masked": masks.to_dict()}
     if context.tasks.entities is None:
-        return Measured(rows, details, ["There is no second task, so what is left of the first one is not measured."])
+        return PartResult(rows, details, ["There is no second task, so forgetting of the first task is not measured."])
     second, name = _entities(context)
     learned = tuned[0]
 
@@ -185,9 +185,10 @@ def forgetting(context: Context) -> Measured:
     old = measure_catastrophic_forgetting(learned.encoder(), {"accuracy": knows}, [
         lambda model: _run(context, second, name, alone=True, model=model)[1].encoder()])
     count = first.notes["test" if first.has_test else "dev"]
-    rows.append(Row(f"{topic} accuracy after {name}", share(old.after["accuracy"] * count, count),
-                    {"before": share(old.before["accuracy"] * count, count), "majority": first.majority()},
-                    sample=f"{count:,} texts"))
-    return Measured(rows, {**details, "first_task": old.to_dict()}, [
-        f"First fine-tuned on {topic}, then on the entities of {name}, one seed; the head of the first task is "
-        "put on the encoder that the second one made."])
+    rows.append(SummaryRow(f"{topic} accuracy after {name}", wilson_interval(old.after["accuracy"] * count, count),
+                           {"before": wilson_interval(old.before["accuracy"] * count, count),
+                            "majority": first.majority()},
+                           sample=f"{count:,} texts"))
+    return PartResult(rows, {**details, "first_task": old.to_dict()}, [
+        f"Fine-tuned on {topic}, then on the entities of {name}, with one seed; the head of the first task is "
+        "evaluated on the encoder after the second."])

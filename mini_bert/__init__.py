@@ -62,9 +62,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .analysis.dynamics.training_analyzer import TrainingAnalyzer
     from .analysis.explorer import MathematicalExplorer
     from .analysis.passes.components import MathematicalAnalyzer
-    from .report.training_analyzer import TrainingAnalyzer
     from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
     from .text.wordpiece.tokenizer import WordPieceTokenizer
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
 _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
-          "Trainer": "training.trainer", "TrainingAnalyzer": "report.training_analyzer",
+          "Trainer": "training.trainer", "TrainingAnalyzer": "analysis.dynamics.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer"}
 
 

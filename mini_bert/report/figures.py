@@ -21,7 +21,7 @@ from ..errors import DataError, InputError
 from ..evaluation.formats.lines import numbered_lines, wrong
 from ..evaluation.representations.geometry import compute_layer_similarity, layer_states
 from ..inference.embed import embed
-from ..inference.inputs import padded, require_vocabulary
+from ..inference.inputs import pad_sequences, require_vocabulary
 from ..plots import (
     Picture,
     plot_attention_grid,
@@ -188,7 +188,7 @@ def _half(interval: Mapping[str, float]) -> float:
 
 
 def _rows(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> tuple[Any, Any]:
-    return padded([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
+    return pad_sequences([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
                   tokenizer.vocabulary.pad)
 
 

@@ -19,7 +19,7 @@ ALLOWED = {
     "configs": {"core"},
     "training": {"core", "text", "configs"},
     "evaluation": {"core", "text", "configs", "training", "inference"},
-    "analysis": {"core", "text", "configs", "training", "inference", "evaluation"},
+    "analysis": {"core", "text", "configs", "training", "inference", "evaluation", "plots"},
     "exercises": {"core", "text", "configs", "checks", "training", "analysis"},
     "plots": set(),
     "inference": {"core", "text"},

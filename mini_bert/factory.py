@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .configs import load_preset
 from .core.model import MiniBERT
 from .errors import CheckpointError
-from .pretrained import located, shipped_names
+from .pretrained import model_directory, shipped_names
 
 if TYPE_CHECKING:
     from .text.wordpiece.tokenizer import WordPieceTokenizer
@@ -22,7 +22,7 @@ def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.fl
     Hugging Face or sentence-transformers BERT."""
     from .training.checkpoints import verify_if_checked
 
-    directory = located(name_or_directory)
+    directory = model_directory(name_or_directory)
     _require_there(str(name_or_directory), directory)
     verify_if_checked(directory)                      # of a run: refuse what has changed since it was written
     return MiniBERT.load(directory, dtype=dtype)

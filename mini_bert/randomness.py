@@ -26,7 +26,7 @@ def generator(seed: SupportsIndex, *purpose: str | SupportsIndex) -> np.random.G
     return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
-def scramble(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def splitmix64(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Random bits from numbers: the mixing of splitmix64. Numbers that differ at all give unlike results."""
     z = x * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -41,5 +41,5 @@ def keyed_bits(rows: npt.NDArray[np.int64], columns: int, seed: SupportsIndex,
     A generator for each row would do the same, at twenty times the cost.
     """
     first, second = generator(seed, *purpose).integers(0, 2**64, 2, np.uint64)
-    row_keys = scramble(rows.astype(np.uint64) + first)
-    return scramble(row_keys[:, None] + scramble(np.arange(columns, dtype=np.uint64) + second))
+    row_keys = splitmix64(rows.astype(np.uint64) + first)
+    return splitmix64(row_keys[:, None] + splitmix64(np.arange(columns, dtype=np.uint64) + second))

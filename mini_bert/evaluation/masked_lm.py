@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.batches import Batches, MLMBatch
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..training.batch_gradients import micro_batches
 from ..training.workers import Workers, workers
@@ -91,7 +91,7 @@ class Frequencies(NgramCounts):
     """
 
     def __init__(self, corpus: Corpus, vocab_size: int, *, leave_out: bool = False):
-        super().__init__(corpus.stretches("train"), vocab_size, leave_out=leave_out)
+        super().__init__(corpus.token_chunks("train"), vocab_size, leave_out=leave_out)
 
     def unigram_loss(self, p: Predictions) -> float:
         return float(-np.log(self.single(p.token)).mean())
@@ -110,7 +110,7 @@ def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", 
     predict, each token's own occurrence is left out of its counts.
     """
     size = 32 if max_sequences is None else min(32, max_sequences)
-    batches = Batches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
+    batches = MLMBatches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
     if frequencies is None:
         frequencies = Frequencies(corpus, model.config.vocab_size, leave_out=split == "train")
     steps = len(batches) if max_sequences is None else min(len(batches), max_sequences // size)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from .inputs import Progress, by_length, padded, require_vocabulary
+from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
 
 
 def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
@@ -30,8 +30,8 @@ def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
                 too_long.append(number)
     vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
     done = 0
-    for numbers in by_length(rows, batch_size):
-        ids, mask = padded([rows[i] for i in numbers], tokenizer.vocabulary.pad)
+    for numbers in batches_by_length(rows, batch_size):
+        ids, mask = pad_sequences([rows[i] for i in numbers], tokenizer.vocabulary.pad)
         hidden, _ = model.encode(ids, mask, recompute=True)               # (B, T, H), nothing else is kept
         weights = mask / mask.sum(axis=1, keepdims=True)
         vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))

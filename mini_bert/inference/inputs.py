@@ -31,7 +31,7 @@ def require_vocabulary(model: MiniBERT, tokenizer: WordPieceTokenizer) -> None:
                          "from one directory.")
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def pad_sequences(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Rows of ids as one array (B, T), and the mask that is True at real tokens."""
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(lengths.max()) < lengths[:, None]
@@ -40,7 +40,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int6
     return ids, mask
 
 
-def by_length(rows: Sequence[Sequence[int]], batch_size: int) -> Iterator[npt.NDArray[np.int64]]:
+def batches_by_length(rows: Sequence[Sequence[int]], batch_size: int) -> Iterator[npt.NDArray[np.int64]]:
     """The numbers of the rows in batches of similar length, the longest first: what needs most memory comes at once."""
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, not {batch_size}.")

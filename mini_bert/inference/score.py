@@ -11,7 +11,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from .inputs import Progress, padded, require_vocabulary
+from .inputs import Progress, pad_sequences, require_vocabulary
 
 
 class Score(NamedTuple):
@@ -48,7 +48,7 @@ def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
 
 
 def _masked_one_by_one(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list[int], places: range) -> list[float]:
-    rows, mask = padded([ids] * len(places), tokenizer.vocabulary.pad)
+    rows, mask = pad_sequences([ids] * len(places), tokenizer.vocabulary.pad)
     positions = np.zeros(rows.shape, bool)
     positions[np.arange(len(places)), list(places)] = True
     targets = rows[positions]

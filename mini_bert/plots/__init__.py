@@ -11,7 +11,6 @@ from .curves import (
     plot_training_curves,
     plot_weight_evolution,
 )
-from .look import Picture
 from .matrices import (
     plot_attention_grid,
     plot_confusion_matrix,
@@ -19,6 +18,7 @@ from .matrices import (
     plot_matrix,
     visualize_attention_patterns,
 )
+from .style import Picture
 from .surfaces import plot_embedding_projection, plot_loss_landscape, project
 
 __all__ = ["Picture", "plot_attention_grid", "plot_confusion_matrix", "plot_embedding_projection",

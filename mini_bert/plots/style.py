@@ -46,7 +46,7 @@ class Picture(Figure):
         """The file, as bytes; the same figure gives the same bytes."""
         into = BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-        with rules():
+        with style():
             super().savefig(into, format=kind, bbox_inches="tight", metadata=stamp)
         return into.getvalue()
 
@@ -71,39 +71,39 @@ class Picture(Figure):
 
 
 @contextmanager
-def rules() -> Iterator[None]:
+def style() -> Iterator[None]:
     with mpl.rc_context(_RULES):
         yield
 
 
-def in_this_look(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+def styled(draw: Callable[P, Picture]) -> Callable[P, Picture]:
     """A function that makes a figure makes it under the rules above."""
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
-        with rules():
+        with style():
             return draw(*args, **kwargs)
 
     return drawn
 
 
-def picture(width: float = 6.4, height: float = 3.8) -> Picture:
+def new_figure(width: float = 6.4, height: float = 3.8) -> Picture:
     """An empty figure; sizes are inches."""
     return Picture(figsize=(width, height), layout="constrained")
 
 
-def one(width: float = 6.4, height: float = 3.8) -> tuple[Picture, Axes]:
+def single_axes(width: float = 6.4, height: float = 3.8) -> tuple[Picture, Axes]:
     """A figure with one pair of axes."""
-    made = picture(width, height)
+    made = new_figure(width, height)
     return made, made.add_subplot()
 
 
-def line(axes: Axes, x: Any, y: Any, number: int, label: str | None = None, **style: Any) -> None:
+def draw_line(axes: Axes, x: Any, y: Any, number: int, label: str | None = None, **style: Any) -> None:
     """The line of this number: a colour and dashes of its own."""
     k = number % len(COLOURS)
     axes.plot(x, y, color=COLOURS[k], linestyle=DASHES[k], linewidth=1.6, label=label, **style)
 
 
-def heat(axes: Axes, values: Array, *, signed: bool = False, low: float | None = None,
+def draw_matrix(axes: Axes, values: Array, *, signed: bool = False, low: float | None = None,
          high: float | None = None) -> Any:
     """A matrix as coloured cells, without grid lines."""
     if signed:
@@ -114,7 +114,7 @@ def heat(axes: Axes, values: Array, *, signed: bool = False, low: float | None =
                        interpolation="nearest")
 
 
-def name_cells(axes: Axes, columns: Any = None, rows: Any = None, *, size: float = 8.0) -> None:
+def label_cells(axes: Axes, columns: Any = None, rows: Any = None, *, size: float = 8.0) -> None:
     """Names along a matrix; the columns' are turned where they are long or many."""
     for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
         if names is not None:

@@ -6,7 +6,7 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from .look import AMOUNTS, COLOURS, Array, Picture, in_this_look, line, one
+from .style import AMOUNTS, COLOURS, Array, Picture, draw_line, single_axes, styled
 
 # projections of other libraries, imported when they are asked for: module, class, what to install
 LIBRARIES = {"tsne": ("sklearn.manifold", "TSNE", "scikit-learn"), "umap": ("umap", "UMAP", "umap-learn")}
@@ -14,15 +14,15 @@ _MARKS = "osD^v<>P*X"
 _NAMED = 60                   # points that still have room for their names
 
 
-@in_this_look
+@styled
 def plot_loss_landscape(alphas: npt.ArrayLike, losses: npt.ArrayLike, betas: npt.ArrayLike | None = None) -> Picture:
     """The loss along one direction, or over two of them: losses[i, j] at alphas[i], betas[j]."""
     a, z = np.asarray(alphas, np.float64), np.asarray(losses, np.float64)
-    figure, axes = one(5.6, 4.2)
+    figure, axes = single_axes(5.6, 4.2)
     if betas is None:
         if z.shape != a.shape:
             raise ValueError(f"{len(a)} places and losses of {z.shape} do not belong together.")
-        line(axes, a, z, 0)
+        draw_line(axes, a, z, 0)
         axes.axvline(0.0, color="#666666", linewidth=0.8, linestyle=":")
         axes.set(xlabel="along the direction", ylabel="loss")
         return figure
@@ -61,7 +61,7 @@ def project(vectors: npt.ArrayLike, method: str = "pca", seed: int = 0) -> tuple
     return np.asarray(places), f"{method}, seed {seed}: distances between groups mean little"
 
 
-@in_this_look
+@styled
 def plot_embedding_projection(vectors: npt.ArrayLike, names: Sequence[str] | None = None,
                               groups: Sequence[str] | None = None, method: str = "pca", seed: int = 0) -> Picture:
     """Vectors as points in the plane, with names while there is room, and groups told apart by colour and mark."""
@@ -69,7 +69,7 @@ def plot_embedding_projection(vectors: npt.ArrayLike, names: Sequence[str] | Non
     for given in (names, groups):
         if given is not None and len(given) != len(places):
             raise ValueError(f"{len(given)} names do not fit {len(places)} vectors.")
-    figure, axes = one(6.0, 5.0)
+    figure, axes = single_axes(6.0, 5.0)
     of = list(groups) if groups is not None else [""] * len(places)
     for number, group in enumerate(dict.fromkeys(of)):
         chosen = places[[member == group for member in of]]

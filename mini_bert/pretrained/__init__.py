@@ -14,7 +14,7 @@ def shipped_names() -> list[str]:
     return sorted(path.parent.name for path in _HERE.glob("*/config.json"))
 
 
-def located(name_or_path: str | PathLike[str]) -> Path:
+def model_directory(name_or_path: str | PathLike[str]) -> Path:
     """The directory of a shipped model; the model in the directory of a fit; or the path itself."""
     if isinstance(name_or_path, str) and name_or_path in shipped_names():
         return _HERE / name_or_path

@@ -22,7 +22,7 @@ from .corpora.corpus import Corpus
 from .masking import Masking
 from .permutation import Permutation
 from .vocabulary import Vocabulary
-from .wordpiece.tokenizer import cut_longer
+from .wordpiece.tokenizer import truncate_longest_first
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -180,7 +180,7 @@ class PairSequences(SentenceSequences):
             draw = int(rng.integers(others))
             spans[1] = self._all.spans(np.array([draw if draw < in_split else draw + 2]))
         a, b = (self.corpus.tokens[int(start[0]) : int(end[0])] for start, end in spans)
-        a, b = cut_longer(a, b, self.T - 3)
+        a, b = truncate_longest_first(a, b, self.T - 3)
         return a, b, is_next
 
 
@@ -199,7 +199,7 @@ class MLMBatch(NamedTuple):
     is_next: BoolArray | None = None      # (B,)
 
 
-class Batches:
+class MLMBatches:
     """All batches of a split, epoch after epoch: `batches[step]` is the same whenever it is asked for."""
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int = 64, batch_size: int = 32,

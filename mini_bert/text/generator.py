@@ -6,14 +6,14 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from weakref import finalize
 
-from .batches import Batches
+from .batches import MLMBatches
 from .corpora.corpus import MANIFEST, Corpus
 from .corpora.prepare import prepare
 from .masking import Masking
 from .wordpiece.tokenizer import WordPieceTokenizer
 
 
-class MLMDataGenerator(Batches):
+class MLMDataGenerator(MLMBatches):
     """Masked batches of a text, or of a prepared corpus: `generator[step]`, or iterate over an epoch.
 
     A text is prepared into a temporary directory that lives as long as the generator; for more than a few

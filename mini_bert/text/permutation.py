@@ -9,7 +9,7 @@ less than twice n; a result beyond n is put through it again until it is within.
 import numpy as np
 import numpy.typing as npt
 
-from ..randomness import generator, scramble
+from ..randomness import generator, splitmix64
 
 _ROUNDS = 6                   # an even number
 
@@ -39,5 +39,5 @@ class Permutation:
         masks = [np.uint64((1 << bits) - 1) for bits in self._bits]
         left, right = x >> np.uint64(self._bits[1]), x & masks[1]
         for number, key in enumerate(self._keys):         # the halves change places, and after an even number are back
-            left, right = right, left ^ (scramble(right + key) & masks[number % 2])
+            left, right = right, left ^ (splitmix64(right + key) & masks[number % 2])
         return (left << np.uint64(self._bits[1])) | right

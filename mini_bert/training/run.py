@@ -19,7 +19,7 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..files import restore_directory, write_files
-from ..text.batches import Batches, MLMBatch
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..version import __version__
 from .batch_gradients import micro_batches
@@ -140,8 +140,8 @@ def read_run(run: Path) -> dict[str, Any]:
     return description
 
 
-def _data(corpus: Corpus, training: TrainingConfig) -> tuple[Batches, list[MLMBatch]]:
-    batches = Batches(corpus, "train", max_seq_length=training.max_seq_length, batch_size=training.batch_size,
+def _data(corpus: Corpus, training: TrainingConfig) -> tuple[MLMBatches, list[MLMBatch]]:
+    batches = MLMBatches(corpus, "train", max_seq_length=training.max_seq_length, batch_size=training.batch_size,
                       mode=training.sequences, bucket=training.bucket, masking=training.masking(), seed=training.seed)
     if not corpus.manifest.heldout_documents:
         return batches, []
@@ -150,7 +150,7 @@ def _data(corpus: Corpus, training: TrainingConfig) -> tuple[Batches, list[MLMBa
 
 def heldout_batches(corpus: Corpus, training: TrainingConfig, size: int = 8) -> list[MLMBatch]:
     """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = Batches(corpus, "heldout", max_seq_length=training.max_seq_length, batch_size=size,
+    batches = MLMBatches(corpus, "heldout", max_seq_length=training.max_seq_length, batch_size=size,
                       mode=training.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-training.eval_sequences // size))
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
@@ -166,7 +166,7 @@ def baselines(corpus: Corpus, heldout: Sequence[MLMBatch]) -> dict[str, float]:
     times = sum((np.bincount(batch.target_ids[batch.mask_positions], minlength=len(counts)) for batch in heldout),
                 start=np.zeros_like(counts))
     if times.any():
-        for ids in corpus.stretches("heldout"):
+        for ids in corpus.token_chunks("heldout"):
             counts -= np.bincount(ids, minlength=len(counts))
     else:
         times = counts

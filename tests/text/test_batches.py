@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import CorpusError, InputError
-from mini_bert.text.batches import Batches, PackedSequences, PairSequences, SentenceSequences
+from mini_bert.text.batches import MLMBatches, PackedSequences, PairSequences, SentenceSequences
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
@@ -79,19 +79,19 @@ def test_pairs_are_next_half_of_the_time(corpus):
 @pytest.mark.parametrize("mode", ["packed", "sentences", "pairs"])
 @pytest.mark.parametrize("bucket", [False, True])
 def test_an_epoch_has_every_sequence_once_and_any_step_can_be_asked_for(corpus, mode, bucket):
-    batches = Batches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)
     n = len(batches.sequences)
     for epoch in (0, 1):
         seen = np.concatenate([batches.numbers(epoch * len(batches) + step)[1] for step in range(len(batches))])
         assert sorted(seen) == list(range(n))
-    again = Batches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)[len(batches) + 2]
+    again = MLMBatches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)[len(batches) + 2]
     assert all(np.array_equal(a, b) for a, b in zip(again, batches[len(batches) + 2], strict=True) if a is not None)
     assert not np.array_equal(batches[0].target_ids, batches[len(batches)].target_ids)
 
 
 def test_buckets_need_less_padding(corpus):
     def padding(bucket: bool) -> float:
-        batches = Batches(corpus, max_seq_length=64, batch_size=8, mode="sentences", bucket=bucket)
+        batches = MLMBatches(corpus, max_seq_length=64, batch_size=8, mode="sentences", bucket=bucket)
         return float(np.mean([1 - batches[step].attention_mask.mean() for step in range(len(batches))]))
 
     assert padding(True) < padding(False) / 2
@@ -100,7 +100,7 @@ def test_buckets_need_less_padding(corpus):
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 @pytest.mark.parametrize("rate", [0.15, 0.4])
 def test_masks_have_their_number_and_their_shares(corpus, unit, rate):
-    batches = Batches(corpus, max_seq_length=32, batch_size=16, masking=Masking(rate, unit))
+    batches = MLMBatches(corpus, max_seq_length=32, batch_size=16, masking=Masking(rate, unit))
     chosen = masked = same = 0
     for step in range(len(batches) * 4):
         batch = batches[step]
@@ -152,7 +152,7 @@ def test_a_mask_depends_on_seed_epoch_and_sequence_alone():
 
 
 def test_a_schedule_sets_the_rate_by_step(corpus):
-    batches = Batches(corpus, batch_size=16, masking=Masking(lambda step: 0.4 if step == 0 else 0.1))
+    batches = MLMBatches(corpus, batch_size=16, masking=Masking(lambda step: 0.4 if step == 0 else 0.1))
     shares = [batches[step].mask_positions.sum() / (batches[step].target_ids > MASK).sum() for step in (0, 1)]
     assert shares == pytest.approx([0.4, 0.1], abs=0.03)
 
@@ -178,14 +178,14 @@ def test_bad_settings_are_refused(corpus):
                             ({"max_seq_length": 2}, "room"), ({"split": "dev"}, "'dev'"),
                             ({"mode": "pairs", "max_seq_length": 4}, "room")]:
         with pytest.raises(CorpusError, match=words):
-            Batches(corpus, **settings)
+            MLMBatches(corpus, **settings)
     for settings in ({"rate": 0}, {"rate": 1.5}, {"unit": "letter"}):
         with pytest.raises(InputError, match=r"mask"):
             Masking(**settings)
 
 
 def test_iterating_again_is_the_next_epoch(corpus):
-    batches = Batches(corpus, max_seq_length=16, batch_size=7)
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=7)
     first, second = list(batches), list(batches)
     assert len(first) == len(second) == len(batches)
     assert not np.array_equal(first[0].target_ids, second[0].target_ids)
@@ -193,7 +193,7 @@ def test_iterating_again_is_the_next_epoch(corpus):
 
 
 def test_spans_reach_every_place_alike(corpus):
-    batches = Batches(corpus, max_seq_length=32, batch_size=64, masking=Masking(0.15, "span"))
+    batches = MLMBatches(corpus, max_seq_length=32, batch_size=64, masking=Masking(0.15, "span"))
     full = [batch for step in range(len(batches) * 30) if (batch := batches[step]).attention_mask.shape[1] == 32]
     chosen = np.concatenate([batch.mask_positions[batch.attention_mask.all(axis=1)] for batch in full])
     shares = chosen[:, 1:31].mean(axis=0)

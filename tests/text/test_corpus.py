@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text.batches import Batches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora import dedup as seen_module
 from mini_bert.text.corpora import prepare as module
 from mini_bert.text.corpora import sources as sources_module
 from mini_bert.text.corpora.corpus import Corpus
-from mini_bert.text.corpora.dedup import Seen
+from mini_bert.text.corpora.dedup import Deduplicator
 from mini_bert.text.corpora.prepare import prepare, token_dtype
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
@@ -126,7 +126,7 @@ def test_large_vocabularies_take_four_bytes():
 
 def test_fingerprints_beyond_memory_are_still_known(tmp_path, monkeypatch):
     monkeypatch.setattr(seen_module, "_IN_MEMORY", 8)
-    seen = Seen(tmp_path)
+    seen = Deduplicator(tmp_path)
     names = [f"text {n}" for n in range(300)]
     assert all(seen.add(name) for name in names)
     assert not any(seen.add(name) for name in names)
@@ -299,7 +299,7 @@ def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
         manifest = json.loads((tmp_path / "copy" / "corpus.json").read_text())
         (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, damage: "x"}))
     with pytest.raises(CorpusError, match="damaged"):
-        list(Batches(Corpus(tmp_path / "copy"), max_seq_length=16))
+        list(MLMBatches(Corpus(tmp_path / "copy"), max_seq_length=16))
 
 
 @pytest.mark.parametrize("text", ["one two three. " * 300, "One two three. " * 300, "one two three " * 300,

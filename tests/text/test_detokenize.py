@@ -2,7 +2,7 @@
 
 import pytest
 
-from mini_bert.text.wordpiece.detokenize import readable
+from mini_bert.text.wordpiece.detokenize import detokenize
 
 
 @pytest.mark.parametrize(("spaced", "text"), [
@@ -27,4 +27,4 @@ from mini_bert.text.wordpiece.detokenize import readable
     ("", ""),
 ])
 def test_spaces_are_where_people_set_them(spaced, text):
-    assert readable(spaced.split()) == text
+    assert detokenize(spaced.split()) == text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mini_bert import InputError, VocabularyError
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece import tokenizer as module
-from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.normalise import normaliser
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 PIECES = [*SPECIAL_TOKENS, "un", "##aff", "##able", "the", "cat", "sat", ".", ",", "'", "t", "don", "(", ")", "e",
@@ -120,7 +120,7 @@ def test_any_text_gives_valid_ids_the_same_by_both_ways(text):
 
 @given(st.text())
 def test_chunks_lose_nothing_that_normalising_keeps(text):
-    table = replacements(True, True)
+    table = normaliser(True, True)
     assert [word for chunk in table.chunks(text) for word in table.words(chunk)] == table.words(text)
 
 

@@ -31,7 +31,7 @@ from ...core.model import MiniBERT
 from ...core.modules.heads.language import NoHead
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
-from ...inference.inputs import padded, require_vocabulary
+from ...inference.inputs import pad_sequences, require_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..metrics import fields_of
 from ..statistics import Interval, share
@@ -228,7 +228,7 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
             raise DataError(f"A contrast's text needs exactly one [MASK], unlike {text!r}.")
         if len(row) > model.config.max_seq_length:
             raise DataError(f"{text!r} has {len(row)} tokens; the model takes {model.config.max_seq_length}.")
-    ids, mask = padded(rows, tokenizer.vocabulary.pad)
+    ids, mask = pad_sequences(rows, tokenizer.vocabulary.pad)
     logits, _ = model.forward(ids, mask, positions=ids == tokenizer.vocabulary.mask, recompute=True)
     return logits
 
@@ -264,7 +264,7 @@ def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
     phrase also the same adjective with every other noun.
     """
     texts = [text for case in cases for text in (f"{case.adjective} {case.noun}", case.adjective, case.noun)]
-    ids, mask = padded([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
+    ids, mask = pad_sequences([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
     _, cache = model.encode(ids, mask, recompute=True)
     other_adjective, other_noun = (np.array([[a != b for b in words] for a in words]) for words in
                                    zip(*((case.adjective, case.noun) for case in cases), strict=True))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import Progress, by_length, padded, require_vocabulary
+from ...inference.inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..metrics import fields_of
@@ -172,7 +172,7 @@ def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokeni
     unrelated = _Unrelated(np.unique(np.concatenate([encoded[text][:T] for text in known])), model.config.hidden_size)
     found = {name: _Found(len(seeds)) for name in chosen}
     done = 0
-    for numbers in by_length([encoded[text] for text in known], batch_size):
+    for numbers in batches_by_length([encoded[text] for text in known], batch_size):
         group = numbers.tolist()
         before = _Vectors(model, tokenizer, [known[i] for i in group])
         unrelated.add(before)
@@ -205,7 +205,7 @@ class _Vectors:
 
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]):
         self.rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
-        ids, mask = padded(self.rows, tokenizer.vocabulary.pad)
+        ids, mask = pad_sequences(self.rows, tokenizer.vocabulary.pad)
         counted = mask & tokenizer.vocabulary.ordinary[ids]
         _, cache = model.encode(ids, mask, recompute=True)            # the layers' outputs alone
         self.ids, self.owner = ids[counted], np.nonzero(counted)[0]

@@ -120,7 +120,7 @@ class Corpus:
             raise CorpusError(f"There is no split {name!r}; choose one of {', '.join(SPLITS)}.")
         return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(name))
 
-    def stretches(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
+    def token_chunks(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
         """The tokens of a split, neighbouring documents together as far as about `longest` tokens."""
         borders = self.sentences[self.documents].astype(np.int64)
         start = stop = 0
@@ -137,7 +137,7 @@ class Corpus:
     def has_words(self, split: str) -> bool:
         """Is there anything in a split that could be masked, not only special tokens such as [UNK]?"""
         ordinary = self.tokenizer.vocabulary.ordinary
-        return any(bool(ordinary[tokens].any()) for tokens in self.stretches(split))
+        return any(bool(ordinary[tokens].any()) for tokens in self.token_chunks(split))
 
     def piece_counts(self) -> npt.NDArray[np.int64]:
         """How often each id occurs in the whole corpus."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 _IN_MEMORY = 1 << 18          # fingerprints in the Python set: about 20 MB
 
 
-class Seen:
+class Deduplicator:
     """Which texts have been seen. The newest fingerprints are in a set, older ones in sorted files."""
 
     def __init__(self, directory: Path):
@@ -45,7 +45,7 @@ class Seen:
         self.runs.append(run)
 
     def _write(self, parts: Iterable[npt.NDArray[np.uint64]], size: int) -> npt.NDArray[np.uint64]:
-        path = self.directory / f"seen-{self.files}.bin"
+        path = self.directory / f"dedup-{self.files}.bin"
         self.files += 1
         with path.open("wb") as file:
             for part in parts:

@@ -28,7 +28,7 @@ from ...files import locked, replace_directory, write_files
 from ...interrupts import children_without_interrupts, held_interrupts
 from ..wordpiece.tokenizer import WordPieceTokenizer
 from .corpus import MANIFEST, Manifest
-from .dedup import Seen
+from .dedup import Deduplicator
 from .sentences import sentences
 from .sources import Part, ReadingReport, Source, find_sources, paragraphs
 
@@ -121,7 +121,7 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
             _lock(partial, target, stack)
             writer = stack.enter_context(_Writer(partial, tokenizer, heldout, longest_document))
             report = ReadingReport()
-            blocks = _blocks(paragraphs(sources, report, strict), Seen(partial) if deduplicate else None,
+            blocks = _blocks(paragraphs(sources, report, strict), Deduplicator(partial) if deduplicate else None,
                              writer.manifest)
             for work, result in _encoded(blocks, tokenizer, os.cpu_count() or 1 if workers is None else workers, stack):
                 writer.write(work, result)
@@ -162,7 +162,7 @@ def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
         left.unlink()
 
 
-def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest) -> Iterator[_Work]:
+def _blocks(stream: Iterable[str | None], seen: Deduplicator | None, manifest: Manifest) -> Iterator[_Work]:
     """Paragraphs in blocks of about _BLOCK characters, duplicates left out and counted."""
     documents: list[list[str]] = [[]]
     size, continues = 0, False
@@ -299,7 +299,7 @@ class _Writer:
             os.fsync(file.fileno())
         m.bytes_read, m.invalid_bytes, m.first_invalid = report.bytes_read, report.invalid, report.first_invalid
         m.sources, m.options = [source.name for source in sources], options
-        for run in self.directory.glob("seen-*.bin"):
+        for run in self.directory.glob("dedup-*.bin"):
             run.unlink()
         self.tokenizer.save(self.directory)
         write_files(self.directory, {MANIFEST: m.to_json().encode()})

@@ -30,7 +30,7 @@ _RULES = [(re.compile(pattern, re.IGNORECASE), to) for pattern, to in (
 )]
 
 
-def readable(pieces: Iterable[str]) -> str:
+def detokenize(pieces: Iterable[str]) -> str:
     """Pieces as text: don ' t -> don't, 3 . 14 -> 3.14, ( yes ) . -> (yes)."""
     text = " ".join(pieces).replace(f" {CONTINUATION}", "")
     marks = [(token, f"\0{n}\0") for n, token in enumerate(SPECIAL_TOKENS) if token in text]

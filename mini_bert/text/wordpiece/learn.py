@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ...errors import VocabularyError
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
-from .normalise import replacements
+from .normalise import normaliser
 from .tokenizer import MAX_WORD_LENGTH
 
 _CHUNKS_IN_MEMORY = 1 << 20
@@ -27,7 +27,7 @@ Progress = Callable[[int], None]      # called with the number of pieces so far
 
 def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: bool | None = None) -> Counter[str]:
     """How often each normalised word occurs."""
-    table = replacements(lowercase, lowercase if strip_accents is None else strip_accents)
+    table = normaliser(lowercase, lowercase if strip_accents is None else strip_accents)
     words: Counter[str] = Counter()
     raw: Counter[str] = Counter()     # chunks repeat: most are counted many times and normalised once
 

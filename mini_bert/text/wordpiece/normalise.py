@@ -11,7 +11,7 @@ All but one look at a character at a time. So a character has one replacement, w
 worked out once and kept, and a text is normalised by `str.translate`.
 
 The one is NFD, which sorts consecutive marks by their combining class. That can be seen only where step 3 leaves
-a mark standing, which is rare: a text with such a mark is first put `in_order`.
+a mark standing, which is rare: a text with such a mark is first put `canonical_order`.
 """
 
 import re
@@ -34,7 +34,7 @@ _SEEN = {ord(mark): (mark, f" {mark} ") for mark in string.punctuation} \
 _ORDINARY = bytes(byte for byte in range(256) if byte not in _SEEN)
 
 
-class Replacements(dict[int, str]):
+class Normaliser(dict[int, str]):
     """For `str.translate`: code point -> what becomes of it, with spaces where words are set apart."""
 
     def __init__(self, lowercase: bool, strip_accents: bool):
@@ -83,12 +83,12 @@ class Replacements(dict[int, str]):
                 return [cased]
             return _ASCII_WORDS.findall(cased)
         if self._sorts(text):
-            text = "".join(character for _, character in in_order(text))
+            text = "".join(character for _, character in canonical_order(text))
         return text.translate(self).split()
 
     def characters(self, text: str) -> Iterable[tuple[int, str]]:
         """What is to be replaced, in its order, and the place in the text that each character comes from."""
-        return in_order(text) if self._sorts(text) else enumerate(text)
+        return canonical_order(text) if self._sorts(text) else enumerate(text)
 
 
 def _vanishes(character: str) -> bool:
@@ -99,7 +99,7 @@ def _decompose(character: str) -> str:
     return normalize("NFD", character) if character in DECOMPOSED else character
 
 
-def in_order(text: str) -> Iterator[tuple[int, str]]:
+def canonical_order(text: str) -> Iterator[tuple[int, str]]:
     """The text cleaned and decomposed, with each run of marks sorted by combining class, and the places.
 
     As in the reference, places are not sorted along. The first part of a character takes the next place, where it
@@ -124,6 +124,6 @@ def in_order(text: str) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def replacements(lowercase: bool, strip_accents: bool) -> Replacements:
+def normaliser(lowercase: bool, strip_accents: bool) -> Normaliser:
     """The table for a kind of normalisation; one for all tokenizers."""
-    return Replacements(lowercase, strip_accents)
+    return Normaliser(lowercase, strip_accents)

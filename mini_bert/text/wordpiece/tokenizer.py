@@ -22,10 +22,10 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...files import write_files
-from ...pretrained import located
+from ...pretrained import model_directory
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
-from .detokenize import readable
-from .normalise import replacements
+from .detokenize import detokenize
+from .normalise import normaliser
 from .tokenizer_files import Settings, from_files, to_files
 
 MAX_WORD_LENGTH = 100         # characters; BERT takes longer words for [UNK]
@@ -33,7 +33,7 @@ _REMEMBERED = 5 << 15         # chunks of each generation that are kept with the
 _ID = np.dtype(np.uint32)
 
 
-class WordPieces(dict[str, bytes]):
+class WordPieceCache(dict[str, bytes]):
     """chunk -> ids, worked out when first asked for.
 
     Ids are kept as the bytes of an array, so that those of a text are one `b"".join` and one array. When there
@@ -42,7 +42,7 @@ class WordPieces(dict[str, bytes]):
 
     def __init__(self, vocabulary: Vocabulary, lowercase: bool, strip_accents: bool):
         super().__init__()
-        self.table = replacements(lowercase, strip_accents)
+        self.table = normaliser(lowercase, strip_accents)
         self.unk = _as_bytes(vocabulary.unk)
         self.beginnings = {piece: _as_bytes(i) for piece, i in vocabulary.ids.items()
                            if not piece.startswith(CONTINUATION)}
@@ -122,7 +122,7 @@ class WordPieceTokenizer:
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
-        self._pieces = WordPieces(self.vocabulary, self.lowercase, self.strip_accents)
+        self._pieces = WordPieceCache(self.vocabulary, self.lowercase, self.strip_accents)
         self._special = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class WordPieceTokenizer:
         The files beside a vocabulary say whether it is cased. Where there are none `lowercase` must; elsewhere it
         need not be given, and may not contradict them.
         """
-        return cls(*from_files(located(path), lowercase, MAX_WORD_LENGTH))
+        return cls(*from_files(model_directory(path), lowercase, MAX_WORD_LENGTH))
 
     # ---------------------------------------------------------------- text to ids
 
@@ -185,7 +185,7 @@ class WordPieceTokenizer:
         If there is too much, the longer text loses tokens from its end until both fit.
         """
         a, b = self.ids(_checked(first)), self.ids(_checked(second))
-        a, b = cut_longer(a, b, _room(max_length, 3))
+        a, b = truncate_longest_first(a, b, _room(max_length, 3))
         ids = [*self.with_special(a), *b, self.vocabulary.sep]
         return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
 
@@ -283,7 +283,7 @@ class WordPieceTokenizer:
             piece = self.vocabulary[number]
             if not (skip_special_tokens and piece in SPECIAL_TOKENS):
                 pieces.append(piece)
-        return readable(pieces)
+        return detokenize(pieces)
 
 
 def _checked(text: str) -> str:
@@ -317,7 +317,7 @@ def _room(max_length: int | None, special: int) -> int | None:
 Ids = TypeVar("Ids", list[int], npt.NDArray[Any])
 
 
-def cut_longer(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
+def truncate_longest_first(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
     """Both shortened to `room` together, the longer one first."""
     if room is None or len(a) + len(b) <= room:
         return a, b

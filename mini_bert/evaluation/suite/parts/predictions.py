@@ -7,7 +7,7 @@ import numpy as np
 
 from ....core.model import MiniBERT
 from ....errors import InputError
-from ....text.batches import Batches, MLMBatch
+from ....text.batches import MLMBatch, MLMBatches
 from ....training.batch_gradients import micro_batches
 from ....training.workers import workers
 from ...masked_lm import Predictions, predictions, report
@@ -39,7 +39,7 @@ def sample(context: Context) -> list[MLMBatch]:
     """Batches of the text with 15 % of the tokens masked, by the seed alone."""
     wanted = context.sizes.sequences
     size = _BATCH if wanted is None else min(_BATCH, wanted)
-    batches = Batches(context.corpus, SPLIT, max_seq_length=context.length, batch_size=size, seed=context.seed)
+    batches = MLMBatches(context.corpus, SPLIT, max_seq_length=context.length, batch_size=size, seed=context.seed)
     steps = len(batches) if wanted is None else min(len(batches), wanted // size)
     made = [part for step in range(steps) for part in micro_batches(batches[step], _MICRO)]
     return [part for part in made if part.mask_positions.any()]

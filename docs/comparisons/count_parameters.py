@@ -119,7 +119,8 @@ PUBLISHED = {"Mini-BERT": 4_498_880, "Larger-BERT": 49_137_488, "BERT-base": 109
 
 
 def draw(path: Path) -> None:
-    from mini_bert.plots.style import COLOURS, Picture, single_axes, styled
+    from mini_bert.palette import COLOURS
+    from mini_bert.plots.style import Picture, single_axes, styled
 
     @styled
     def bars() -> Picture:

@@ -1,6 +1,6 @@
-"""Arrays to figures, by matplotlib (the extra `viz`): one look, PNG, SVG or PDF, and inline in notebooks.
+"""Figures of arrays with matplotlib (the extra `viz`), in one style: PNG, SVG, PDF, and inline in notebooks.
 
-Nothing here knows a model: what is drawn is computed by `mini_bert.analysis` and `mini_bert.evaluation`.
+Nothing here knows a model: `mini_bert.analysis` and `mini_bert.evaluation` compute what is drawn.
 """
 
 from .curves import (

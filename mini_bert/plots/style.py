@@ -1,15 +1,15 @@
-"""One look for all figures: colours that the colour-blind tell apart, and that stay apart in grey.
+"""The style of all figures, and the few things they are drawn with.
 
-Lines differ in colour and in dashes; amounts are shown in cividis, which grows steadily in lightness, and amounts with
-a sign from orange over white to violet. A figure is matplotlib's own, made without pyplot: nothing global is changed,
-and a notebook shows it where it is the last value of a cell.
+Lines take their colours and dashes from `palette`. Matrices of one sign use the colour map cividis, whose lightness
+increases steadily; signed ones run from orange through white to violet. Figures are made without pyplot, so the global
+settings of matplotlib stay as they are; a notebook shows a figure that is the last value of a cell.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from io import BytesIO
-from os import PathLike, fsync
+from os import PathLike
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -20,14 +20,15 @@ try:
     import matplotlib as mpl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:                  # an extra; the package works without it
+except ModuleNotFoundError as error:                  # matplotlib is an extra
     raise ModuleNotFoundError("Figures need matplotlib: pip install 'mini-bert[viz]'.", name=error.name) from None
+
+from ..files import write_files
+from ..palette import COLOURS, DASHES
 
 Array = npt.NDArray[Any]
 P = ParamSpec("P")
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666")       # Okabe and Ito
-DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 2, 2)), (0, (4, 4)), (0, (1, 3)), (0, (10, 3)))
-AMOUNTS, SIGNED = "cividis", "PuOr"
+UNSIGNED, SIGNED = "cividis", "PuOr"         # colour maps
 FORMATS = ("png", "svg", "pdf")
 _RULES: dict[Any, Any] = {
     "font.size": 9.0, "axes.titlesize": 10.0, "axes.titlelocation": "left", "axes.grid": True, "axes.axisbelow": True,
@@ -37,13 +38,13 @@ _RULES: dict[Any, Any] = {
 
 
 class Picture(Figure):
-    """A figure that can be saved, and that a notebook shows."""
+    """A matplotlib figure that notebooks show, and that is saved in one piece."""
 
     def _repr_png_(self) -> bytes:
         return self.data("png")
 
     def data(self, kind: str) -> bytes:
-        """The file, as bytes; the same figure gives the same bytes."""
+        """The content of a file of this format; equal figures give equal bytes."""
         into = BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
         with style():
@@ -51,33 +52,26 @@ class Picture(Figure):
         return into.getvalue()
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write a .png, .svg or .pdf; the file is whole before it has its name."""
+        """Write a .png, .svg or .pdf file; a crash leaves no half of it."""
         target = Path(path)
         kind = target.suffix.lower().lstrip(".")
         if kind not in FORMATS:
-            raise ValueError(f"A figure is written as .{', .'.join(FORMATS)}, not as {target.name!r}.")
+            raise ValueError(f"{target.name!r} must end in .{', .'.join(FORMATS)}.")
         if not target.parent.is_dir():
             raise ValueError(f"There is no directory {target.parent} to write {target.name} to.")
-        partial = target.with_name(f".{target.name}.partial")
-        try:
-            with partial.open("wb") as file:
-                file.write(self.data(kind))
-                file.flush()
-                fsync(file.fileno())
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_files(target.parent, {target.name: self.data(kind)})
         return target
 
 
 @contextmanager
 def style() -> Iterator[None]:
+    """Figures made inside have the package's style."""
     with mpl.rc_context(_RULES):
         yield
 
 
 def styled(draw: Callable[P, Picture]) -> Callable[P, Picture]:
-    """A function that makes a figure makes it under the rules above."""
+    """Decorate a function that makes a figure, so that it runs inside `style()`."""
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
         with style():
@@ -87,35 +81,42 @@ def styled(draw: Callable[P, Picture]) -> Callable[P, Picture]:
 
 
 def new_figure(width: float = 6.4, height: float = 3.8) -> Picture:
-    """An empty figure; sizes are inches."""
+    """An empty figure; sizes are in inches."""
     return Picture(figsize=(width, height), layout="constrained")
 
 
 def single_axes(width: float = 6.4, height: float = 3.8) -> tuple[Picture, Axes]:
     """A figure with one pair of axes."""
-    made = new_figure(width, height)
-    return made, made.add_subplot()
+    figure = new_figure(width, height)
+    return figure, figure.add_subplot()
 
 
 def draw_line(axes: Axes, x: Any, y: Any, number: int, label: str | None = None, **style: Any) -> None:
-    """The line of this number: a colour and dashes of its own."""
-    k = number % len(COLOURS)
-    axes.plot(x, y, color=COLOURS[k], linestyle=DASHES[k], linewidth=1.6, label=label, **style)
+    """A line with the colour and dashes of this number."""
+    dashes = DASHES[number % len(DASHES)]
+    axes.plot(x, y, color=COLOURS[number % len(COLOURS)], linestyle=(0, dashes) if dashes else "-", linewidth=1.6,
+              label=label, **style)
+
+
+def draw_level(axes: Axes, name: str, value: float, x: float) -> None:
+    """A labelled horizontal line, such as a baseline's; the label ends at x."""
+    axes.axhline(value, color="#666666", linewidth=0.8, linestyle=":")
+    axes.annotate(name, (x, value), ha="right", va="bottom", fontsize=8, color="#444444")
 
 
 def draw_matrix(axes: Axes, values: Array, *, signed: bool = False, low: float | None = None,
          high: float | None = None) -> Any:
-    """A matrix as coloured cells, without grid lines."""
+    """A matrix as coloured cells."""
     if signed:
         high = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
         low = -high
     axes.grid(visible=False)
-    return axes.imshow(values, cmap=SIGNED if signed else AMOUNTS, vmin=low, vmax=high, aspect="auto",
+    return axes.imshow(values, cmap=SIGNED if signed else UNSIGNED, vmin=low, vmax=high, aspect="auto",
                        interpolation="nearest")
 
 
 def label_cells(axes: Axes, columns: Any = None, rows: Any = None, *, size: float = 8.0) -> None:
-    """Names along a matrix; the columns' are turned where they are long or many."""
+    """Names of the columns and rows of a matrix; long or many column names are rotated."""
     for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
         if names is not None:
             axis.set_ticks(range(len(names)), labels=list(map(str, names)), fontsize=size)

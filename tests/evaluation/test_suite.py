@@ -19,7 +19,7 @@ from mini_bert.evaluation.suite.suite import PARTS, Listener, comprehensive_eval
 from mini_bert.evaluation.tasks.folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
-from mini_bert.report.page import figure
+from mini_bert.report.page import number_cell
 
 SMALL = QUICK.capped(40)
 
@@ -204,7 +204,7 @@ def test_the_page_has_the_numbers_and_loads_nothing(found):
     html = evaluation_page("Evaluation of a & b", {"model": "a", "data": ["x"], "quick": True, "tasks": None}, found)
     assert "Evaluation of a &amp; b" in html
     for row in found.summary():
-        assert figure(shown(row["value"], row["unit"])) in html, row
+        assert number_cell(shown(row["value"], row["unit"])) in html, row
     assert "<small>(" in html                                         # an interval below its number
     assert html.count("<svg") >= 15
     assert "http://" not in html

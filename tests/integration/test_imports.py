@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mini_bert"
 
-FOUNDATION = {"errors", "files", "interrupts", "pretrained", "randomness", "settings", "version"}
+FOUNDATION = {"errors", "files", "interrupts", "palette", "pretrained", "randomness", "settings", "version"}
 # a part of the package: the other parts that it may import
 ALLOWED = {
     "core": set(),

@@ -20,7 +20,7 @@ from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from ..text.wordpiece.tokenizer_files import WHOLE
+from ..text.wordpiece.tokenizer_files import TOKENIZER_JSON
 from ..training.grow import grow_model
 from ..training.log import read_log
 from ..training.run import CONFIG, resume_run, start_run
@@ -94,7 +94,7 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
 
 
 def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
-    if (folder / WHOLE).exists():                 # the file that is written last
+    if (folder / TOKENIZER_JSON).exists():                 # the file that is written last
         return WordPieceTokenizer.load(folder)
     say("Counting the words of the text.")
     reading = ReadingReport()

@@ -1,4 +1,4 @@
-"""Where sentences end."""
+"""Splitting paragraphs into sentences."""
 
 import pytest
 from hypothesis import given
@@ -21,5 +21,5 @@ def test_examples(paragraph, expected):
 
 
 @given(st.text())
-def test_nothing_is_lost_but_spaces(paragraph):
+def test_only_spaces_are_lost(paragraph):
     assert "".join("".join(sentences(paragraph)).split()) == "".join(paragraph.split())

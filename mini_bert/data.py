@@ -1,4 +1,4 @@
-"""`from mini_bert.data import MLMDataGenerator`: the text package under the name that tutorials use."""
+"""The data classes of `mini_bert.text`, under the name that tutorials use."""
 
 from .text.batches import MLMBatch, MLMBatches
 from .text.corpora.corpus import Corpus

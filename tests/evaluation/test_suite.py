@@ -192,7 +192,7 @@ def test_bad_input_is_one_sentence(place, model, tmp_path):
     with pytest.raises(InputError, match=r"no part .posse. of the evaluation; choose some of masked, "):
         evaluate(place, model, only=["pos", "posse"])
     other = WordPieceTokenizer([*model[1].vocabulary, "more", "words"])
-    with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model knows 27"):
+    with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model's vocabulary has only 27"):
         evaluate(place, (model[0], other))
     with pytest.raises(InputError, match="at most 24 tokens"):
         evaluate(place, model, length=64)

@@ -1,11 +1,13 @@
-"""Atomic writes: a crash leaves the old file or the new one, never half of one."""
+"""Reading JSON, locking, and atomic writes: a crash leaves the old file or the new one, never half of one."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 try:
     import fcntl
@@ -14,6 +16,19 @@ except ImportError:           # Windows
 
 from .errors import CheckpointError, MiniBertError
 from .interrupts import held_interrupts
+
+
+def read_json(path: Path, error: type[MiniBertError]) -> dict[str, Any] | None:
+    """The object in a JSON file, or None if there is no such file; other content raises `error`."""
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as reason:
+        raise error(f"{path} cannot be read: {reason}.") from None
+    if not isinstance(content, dict):
+        raise error(f"{path} must contain a JSON object.")
+    return content
 
 
 def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]]) -> None:

@@ -9,7 +9,7 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..factory import load
-from ..files import write_files
+from ..files import read_json, write_files
 from ..inference.inputs import require_vocabulary
 from ..text.corpora.sources import find_sources
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
@@ -136,10 +136,9 @@ def release(folder: Path) -> None:
 def read_result(folder: Path) -> dict[str, Any]:
     """The content of fit.json; empty if it cannot be read."""
     try:
-        content = json.loads((folder / RESULT).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(folder / RESULT, CheckpointError) or {}
+    except CheckpointError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def write_result(folder: Path, content: dict[str, Any]) -> None:

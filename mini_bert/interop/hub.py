@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ..errors import CorpusError
+from ..errors import CorpusError, MiniBertError
 from ..evaluation.formats.named import TaskReader, register_reader
 from ..text.corpora.sources import ReadingReport, register_source
 
@@ -45,15 +45,9 @@ class HubSource:
         self._column = _text_column(columns, name)
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
-        examples = iter(self._examples)
-        while True:
-            try:
-                text = next(examples)[self._column]
-            except StopIteration:
-                return
-            except Exception as error:
-                raise CorpusError(f"{self.name} cannot be read: {error_summary(error)}.") from None
-            if isinstance(text, str):     # it may be null
+        for example in read_examples(self._examples, self.name, CorpusError):
+            text = example.get(self._column)
+            if isinstance(text, str):     # it may be null or missing
                 report.bytes_read += len(text.encode("utf-8", "surrogatepass")) + 1
                 yield from filter(None, map(str.strip, text.splitlines()))
                 yield ""
@@ -72,7 +66,15 @@ def open_dataset(name: str) -> tuple[Any, dict[str, bool]]:
         examples = _stream(library, parts)
         return examples, _columns(examples)
     except Exception as error:        # the library, the network and the files raise many kinds
-        raise CorpusError(f"{name} cannot be opened: {error_summary(error)}.") from None
+        raise CorpusError(f"{name} cannot be opened: {_summary(error)}.") from None
+
+
+def read_examples(examples: Any, name: str, error: type[MiniBertError]) -> Iterator[dict[str, Any]]:
+    """The examples of an open dataset; whatever the library raises becomes `error`."""
+    try:
+        yield from examples
+    except Exception as reason:
+        raise error(f"{name} cannot be read: {_summary(reason)}.") from None
 
 
 def _stream(library: Any, parts: HubName) -> Any:
@@ -101,7 +103,7 @@ def _text_column(columns: dict[str, bool], name: str) -> str:
                       f"hold strings: {', '.join(strings or columns)}.")
 
 
-def error_summary(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     """The first line of an error's message, without its full stop."""
     said = str(error).strip() or type(error).__name__
     return said.splitlines()[0][:300].rstrip(" .")

@@ -15,7 +15,7 @@ from ..evaluation.formats.conllu import Sentence
 from ..evaluation.formats.squad import Question, question_of
 from ..evaluation.formats.tables import LABELS, TEXTS, Labelled, require_classes
 from ..evaluation.tasks.bio import as_bio, is_bio
-from .hub import error_summary, open_dataset
+from .hub import open_dataset, read_examples
 
 
 class HubTasks:
@@ -79,16 +79,7 @@ def _open_examples(name: str) -> tuple[Any, list[str]]:
 
 
 def _numbered(examples: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    number, stream = 0, iter(examples)
-    while True:
-        try:
-            example = next(stream)
-        except StopIteration:
-            return
-        except Exception as error:        # the library, the network and the files raise many kinds
-            raise DataError(f"{name} cannot be read: {error_summary(error)}.") from None
-        yield number, example
-        number += 1
+    return enumerate(read_examples(examples, name, DataError))
 
 
 def _names(examples: Any, column: str) -> Sequence[str] | None:

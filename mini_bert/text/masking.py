@@ -62,7 +62,9 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
         candidates = np.flatnonzero(ordinary[ids[row]])
         picked = rng.permutation(candidates)[: _how_many(len(candidates), mask_prob)]
         chosen[row, picked] = True
-        masked[row, picked] = _replaced(ids[row, picked], mask_token_id, choices, rng)
+        draw = rng.random(len(picked))
+        others = choices[rng.integers(len(choices), size=len(picked))] if len(choices) else ids[row, picked]
+        masked[row, picked] = _replaced(ids[row, picked], draw, mask_token_id, others)
     return masked, ids, chosen
 
 
@@ -77,10 +79,8 @@ def _ordinary(vocab_size: int, special_ids: Collection[int]) -> BoolArray:
     return ordinary
 
 
-def _replaced(ids: IntArray, mask_id: int, choices: npt.NDArray[np.int64], rng: np.random.Generator) -> IntArray:
-    """80 % [MASK], 10 % random choices, 10 % unchanged."""
-    draw = rng.random(len(ids))
-    others = choices[rng.integers(len(choices), size=len(ids))] if len(choices) else ids
+def _replaced(ids: IntArray, draw: npt.NDArray[np.float64], mask_id: int, others: IntArray) -> IntArray:
+    """80 % [MASK], 10 % the other tokens, 10 % unchanged; `draw` is uniform in [0, 1)."""
     return np.where(draw < MASKED, mask_id, np.where(draw < MASKED + RANDOM, others, ids))
 
 
@@ -111,8 +111,7 @@ class Masking:
         chosen = _UNITS[self.unit](order, ordinary, vocabulary.continues[ids], wanted)
         draw = bits("lot") / 2.0**64
         others = vocabulary.ordinary_ids[bits("others") % np.uint64(len(vocabulary.ordinary_ids))]
-        replaced = np.where(draw < MASKED, vocabulary.mask, np.where(draw < MASKED + RANDOM, others, ids))
-        return np.where(chosen, replaced, ids), chosen
+        return np.where(chosen, _replaced(ids, draw, vocabulary.mask, others), ids), chosen
 
     def _rate(self, step: int) -> float:
         if not callable(self.rate):

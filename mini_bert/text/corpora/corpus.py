@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CorpusError
+from ...files import read_json
 from ..wordpiece.tokenizer import WordPieceTokenizer
 
 MANIFEST = "corpus.json"
@@ -177,13 +178,10 @@ class Corpus:
 
 def _read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{path} cannot be read: {error}.") from None
-    if not isinstance(content, dict) or content.get("format_version") != VERSION:
+    content = read_json(path, CorpusError)
+    if content is None:
+        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.")
+    if content.get("format_version") != VERSION:
         raise CorpusError(f"{path} does not have the format version {VERSION}; prepare the corpus again.")
     try:
         manifest = Manifest(**content)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import VocabularyError
+from ...files import read_json
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from .tokenizer_checks import ROLES, check_added_file, check_config, check_tokenizer_json, template
 
@@ -64,7 +65,7 @@ def from_files(path: Path, lowercase: bool | None, max_word_length: int) -> Toke
     directory = path.parent if path.is_file() else path
     if not directory.is_dir():
         raise VocabularyError(f"There is no tokenizer at {path}; give a directory or a vocabulary file.")
-    config, full, added = (_load(directory / name) for name in (CONFIG, TOKENIZER_JSON, ADDED))
+    config, full, added = (read_json(directory / name, VocabularyError) for name in (CONFIG, TOKENIZER_JSON, ADDED))
     check_config(config or {}, directory / CONFIG, alone=full is None)
     check_added_file(added or {}, directory / ADDED)
     if full is not None:
@@ -111,19 +112,6 @@ def _agreed(path: Path, key: str, *said: Any) -> bool | None:
     if len(set(values)) > 1:
         raise VocabularyError(f"{path}: {CONFIG} and {TOKENIZER_JSON} disagree about {key}.")
     return values[0] if values else None
-
-
-def _load(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None if there is no such file."""
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise VocabularyError(f"{path} cannot be read: {error}.") from None
-    if not isinstance(content, dict):
-        raise VocabularyError(f"{path} must contain a JSON object.")
-    return content
 
 
 def _dump(content: dict[str, Any]) -> bytes:

@@ -107,22 +107,22 @@ def _file_state(path: Path) -> list[str | int]:
 
 def claim(folder: Path, request: Request) -> None:
     """Reserve the directory for this request, or continue it; refuse one with other content or another request."""
-    asked = None
+    described = None
     if (folder / RESULT).exists():
         known = read_result(folder).get("request")
         if not isinstance(known, dict):
             raise CheckpointError(f"{folder / RESULT} is damaged; remove {folder}, or choose another directory.")
-        asked = request.description()
-        other = next((key for key in asked if known.get(key) != asked[key]), None)
+        described = request.description()
+        other = next((key for key in described if known.get(key) != described[key]), None)
         if other == "text":
             raise CheckpointError(f"The text has changed since the fit in {folder} started; choose another directory.")
         if other is not None:
             raise CheckpointError(
                 f"{folder} has another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
-                f"{asked[other]!r}. Choose another directory; to train its model further, make it the initial model.")
+                f"{described[other]!r}. Choose another directory; to train that model further, start from it.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CheckpointError(f"{folder} already exists and is not empty; choose another directory.")
-    if asked is None:
+    if described is None:
         write_result(folder, {"request": request.description()})
 
 

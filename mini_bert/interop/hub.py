@@ -105,8 +105,8 @@ def _text_column(columns: dict[str, bool], name: str) -> str:
 
 def _summary(error: Exception) -> str:
     """The first line of an error's message, without its full stop."""
-    said = str(error).strip() or type(error).__name__
-    return said.splitlines()[0][:300].rstrip(" .")
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0][:300].rstrip(" .")
 
 
 def _task_reader() -> TaskReader:

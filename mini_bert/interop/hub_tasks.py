@@ -27,10 +27,10 @@ class HubTasks:
         label = next((column for column in LABELS if column in columns), None)
         if texts is None or label is None:
             raise _missing_columns(name, columns, "a text and its label, such as sentence and label")
-        known, records = _names(examples, label), []
+        names, records = _label_names(examples, label), []
         for number, example in _numbered(examples, name):
             first, *others = (_text(example, column, name, number) for column in texts)
-            records.append(Labelled(first, others[0] if others else None, _label(example[label], known, name, number)))
+            records.append(Labelled(first, others[0] if others else None, _label(example[label], names, name, number)))
         require_classes(records, name)
         return _require_some(records, name)
 
@@ -38,13 +38,13 @@ class HubTasks:
         examples, columns = _open_examples(name)
         if not {"tokens", "ner_tags"} <= set(columns):
             raise _missing_columns(name, columns, "words and their entities: tokens and ner_tags")
-        known, found = _names(examples, "ner_tags"), []
+        names, found = _label_names(examples, "ner_tags"), []
         for number, example in _numbered(examples, name):
             words, tags = example["tokens"], example["ner_tags"]
             if not isinstance(words, list) or not isinstance(tags, list) or len(words) != len(tags):
                 raise _invalid(name, number, "tokens and ner_tags must be two lists of the same length")
             if words:
-                labels = [_label(tag, known, name, number) for tag in tags]
+                labels = [_label(tag, names, name, number) for tag in tags]
                 for label in labels:
                     if not is_bio(label):
                         raise _invalid(name, number, f"the label {label!r} must be O, B-TYPE or I-TYPE")
@@ -82,20 +82,20 @@ def _numbered(examples: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     return enumerate(read_examples(examples, name, DataError))
 
 
-def _names(examples: Any, column: str) -> Sequence[str] | None:
+def _label_names(examples: Any, column: str) -> Sequence[str] | None:
     """The declared names of the labels, of the column or of the items of its lists; None if not declared."""
     kind = (examples.features or {}).get(column)
     names = getattr(getattr(kind, "feature", kind), "names", None)
     return names if isinstance(names, list | tuple) else None
 
 
-def _label(value: Any, known: Sequence[str] | None, name: str, number: int) -> str:
+def _label(value: Any, names: Sequence[str] | None, name: str, number: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int | str | float) or str(value).strip() in ("", "-1"):
         raise _invalid(name, number, f"its label is {value!r}; choose a split that has labels")
-    if known is not None and isinstance(value, int):
-        if not 0 <= value < len(known):
-            raise _invalid(name, number, f"its label must be from 0 to {len(known) - 1}, not {value}")
-        return str(known[value])
+    if names is not None and isinstance(value, int):
+        if not 0 <= value < len(names):
+            raise _invalid(name, number, f"its label must be from 0 to {len(names) - 1}, not {value}")
+        return str(names[value])
     return str(value).strip()
 
 

@@ -66,7 +66,7 @@ def project(vectors: npt.ArrayLike, method: str = "pca", seed: int = 0) -> tuple
 def plot_embedding_projection(vectors: npt.ArrayLike, names: Sequence[str] | None = None,
                               groups: Sequence[str] | None = None, method: str = "pca", seed: int = 0) -> Picture:
     """Vectors as points in the plane, named if there is room; each group has its own colour and marker."""
-    places, said = project(vectors, method, seed)
+    places, title = project(vectors, method, seed)
     for given in (names, groups):
         if given is not None and len(given) != len(places):
             raise ValueError(f"{len(given)} names do not fit {len(places)} vectors.")
@@ -81,5 +81,5 @@ def plot_embedding_projection(vectors: npt.ArrayLike, names: Sequence[str] | Non
             axes.annotate(name, (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7)
     if groups is not None:
         axes.legend(fontsize=7)
-    axes.set_title(said)
+    axes.set_title(title)
     return figure

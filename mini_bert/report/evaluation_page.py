@@ -22,8 +22,8 @@ def evaluation_page(title: str, about: Mapping[str, Any], found: Evaluation) -> 
     if found.not_measured:
         parts.append(section("Not measured", table(["part", "reason"], [[part["title"], part["reason"]]
                                                                        for part in found.not_measured])))
-    asked = {name: _listed(value) for name, value in about.items() if value is not None}
-    return page(title, *parts, section("Arguments", facts(asked)))
+    arguments = {name: _listed(value) for name, value in about.items() if value is not None}
+    return page(title, *parts, section("Arguments", facts(arguments)))
 
 
 def _listed(value: Any) -> str:

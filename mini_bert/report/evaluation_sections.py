@@ -50,7 +50,7 @@ def _guesses(details: Details) -> list[str]:
                        x_label="confidence of the prediction", y_label="accuracy", legend_above=True)
     norms = {whose: details[key]["gradient_norm_by_part"] for key, whose in (("model", MODEL), ("random_init", RANDOM))}
     return [curve, paragraph("Gradient norm by part of the model:"), table(
-        ["part", MODEL, RANDOM], [[part, *(f"{of[part]:.4f}" for of in norms.values())] for part in norms[MODEL]],
+        ["part", MODEL, RANDOM], [[part, *(f"{entry[part]:.4f}" for entry in norms.values())] for part in norms[MODEL]],
         numbers=(1, 2))]
 
 
@@ -70,28 +70,28 @@ def _representations(details: Details) -> list[str]:
 
 def _geometry(details: Details) -> list[str]:
     names = ("effective_dimensionality", "effective_rank", "mean_cosine", "top_component", "mean_norm")
-    content = [[f"{layer}{note}", *(f"{of[name]:.3g}" for name in names)]
+    content = [[f"{layer}{note}", *(f"{entry[name]:.3g}" for name in names)]
                for key, note in (("model", ""), ("random_init", ", random init"))
-               for layer, of in details[key].items()]
+               for layer, entry in details[key].items()]
     return [table(["layer", "effective dimensionality", "effective rank", "mean cosine", "first component",
                   "mean length"], content, numbers=(1, 2, 3, 4, 5))]
 
 
 def _stability(details: Details) -> list[str]:
     changes = details["model"]["perturbations"]
-    lines = [Line(name, list(range(len(of["layers"]))), [layer["kept"] or 0.0 for layer in of["layers"].values()])
-             for name, of in changes.items() if of["layers"]]
+    lines = [Line(name, list(range(len(entry["layers"]))), [layer["kept"] or 0.0 for layer in entry["layers"].values()])
+             for name, entry in changes.items() if entry["layers"]]
     counts = table(["perturbation", "changed", "unchanged ids", "not possible"], [
-        [name, *(f"{of[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, of in changes.items()],
+        [name, *(f"{entry[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, entry in changes.items()],
         numbers=(1, 2, 3))
     return [line_chart(lines, x_label="layer", y_label="stability of the sentence vector", legend_above=True),
             paragraph("1: the vector has not moved; 0: it is as far away as another sentence's."), counts]
 
 
 def _composition(details: Details) -> list[str]:
-    groups = {name: {MODEL: _bar(of["score"]), RANDOM: Bar(of["random_init"]),
-                     **({} if of["control"] is None else {"control": Bar(of["control"])})}
-              for name, of in details["categories"].items()}
+    groups = {name: {MODEL: _bar(entry["score"]), RANDOM: Bar(entry["random_init"]),
+                     **({} if entry["control"] is None else {"control": Bar(entry["control"])})}
+              for name, entry in details["categories"].items()}
     return [bar_chart(groups, x_label="accuracy, percent", levels={"chance": 0.5})]
 
 
@@ -136,18 +136,18 @@ def _trees(details: Details) -> list[str]:
 
 def _tuning(details: Details) -> list[str]:
     parts = []
-    for name, of in details.items():
-        names = list(of["figures"])
-        content = [["fine-tuned", *(_mean(of["figures"][figure]) for figure in names)]]
-        if of["from_random"]:
-            content.append(["from random weights", *(_mean(of["from_random"][figure]) for figure in names)])
+    for name, entry in details.items():
+        names = list(entry["figures"])
+        content = [["fine-tuned", *(_mean(entry["figures"][figure]) for figure in names)]]
+        if entry["from_random"]:
+            content.append(["from random weights", *(_mean(entry["from_random"][figure]) for figure in names)])
         content += [[f"baseline: {what}", f"{100 * value:.1f}", *[""] * (len(names) - 1)]
-                    for what, value in of["baselines"].items()]
+                    for what, value in entry["baselines"].items()]
         parts.append(table([name, *(figure.replace("_", " ") for figure in names)], content,
                           numbers=range(1, len(names) + 1)))
-        if of["curve"]:
-            shares = [100 * float(share) for share in of["curve"]]
-            parts.append(line_chart([Line(name, shares, list(of["curve"].values()))],
+        if entry["curve"]:
+            shares = [100 * float(share) for share in entry["curve"]]
+            parts.append(line_chart([Line(name, shares, list(entry["curve"].values()))],
                                     x_label="percent of the training data", y_label=names[0].replace("_", " ")))
     return parts
 
@@ -168,36 +168,36 @@ def _grammar(details: Details) -> list[str]:
 
 def _verbs(details: Details) -> list[str]:
     parts = []
-    for of in details.values():
+    for entry in details.values():
         groups = {f"{part['attractors']} attractors, {part['sentences']:,} sentences": {
             scorer: _bar(figure) if scorer == "model" else Bar(figure["mean"])
-            for scorer, figure in part["accuracy"].items()} for part in of["by_attractors"]}
+            for scorer, figure in part["accuracy"].items()} for part in entry["by_attractors"]}
         parts.append(bar_chart(groups, x_label="accuracy on verbs, percent", levels={"chance": 0.5}))
     return parts
 
 
 def _facts(details: Details) -> list[str]:
-    content = [[of["relation"], f"{of['facts']:,}", f"{of['left_out']:,}", f"{of['in_prompt']:,}",
-                _percent(of["prompts"]["p_at_1"]), _percent(of["prompts"]["p_at_10"]),
-                _percent(of["frequent"]["p_at_1"]),
-                "" if of["negations"] is None else _percent(of["negations"]["p_at_1"])]
-               for of in details["relations"]]
+    content = [[entry["relation"], f"{entry['facts']:,}", f"{entry['left_out']:,}", f"{entry['in_prompt']:,}",
+                _percent(entry["prompts"]["p_at_1"]), _percent(entry["prompts"]["p_at_10"]),
+                _percent(entry["frequent"]["p_at_1"]),
+                "" if entry["negations"] is None else _percent(entry["negations"]["p_at_1"])]
+               for entry in details["relations"]]
     return [table(["relation", "facts", "left out", "in prompt", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
                  numbers=range(1, 8))]
 
 
 def _words(details: Details) -> list[str]:
     lines = []
-    for data in dict.fromkeys(of["data"] for of in details["similarity"]):
-        scores = [of for of in details["similarity"] if of["data"] == data and of["layer"] != "static"
-                  and of["spearman"] is not None]
+    for data in dict.fromkeys(entry["data"] for entry in details["similarity"]):
+        scores = [entry for entry in details["similarity"] if entry["data"] == data and entry["layer"] != "static"
+                  and entry["spearman"] is not None]
         if scores:
-            x = [float(of["layer"]) for of in scores]
-            lines += [Line(data, x, [of["spearman"]["mean"] for of in scores]),
-                      Line(f"{data}, {RANDOM}", x, [(of["untrained"] or {"mean": 0.0})["mean"] for of in scores])]
-    content = [[of["data"], of["section"] or "all", _percent(of["accuracy"]), _percent(of["nearest"]),
-                _percent(of["untrained"]), f"{of['questions']:,}", f"{of['candidates']:,}"]
-               for of in details["analogies"] if of["layer"] == "static"]
+            x = [float(entry["layer"]) for entry in scores]
+            lines += [Line(data, x, [entry["spearman"]["mean"] for entry in scores]),
+                      Line(f"{data}, {RANDOM}", x, [(entry["untrained"] or {"mean": 0.0})["mean"] for entry in scores])]
+    content = [[entry["data"], entry["section"] or "all", _percent(entry["accuracy"]), _percent(entry["nearest"]),
+                _percent(entry["untrained"]), f"{entry['questions']:,}", f"{entry['candidates']:,}"]
+               for entry in details["analogies"] if entry["layer"] == "static"]
     parts = []
     if lines:
         parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman", legend_above=True))

@@ -22,7 +22,7 @@ def run_page(run: RunRecord) -> str:
     if run.corpus_at is not None:
         run.require_corpus()                      # a corpus given by the user must be usable
     diagnosis = examine_record(run)
-    parts = [section("Diagnosis", *_verdict(diagnosis)), section("Losses", *_losses(run, diagnosis)),
+    parts = [section("Diagnosis", *_diagnosis(diagnosis)), section("Losses", *_losses(run, diagnosis)),
              section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
              section("Settings", *_settings(run.description))]
     if found := _examples(run):
@@ -32,14 +32,14 @@ def run_page(run: RunRecord) -> str:
     return page(f"Training run: {run.directory.resolve().name}", *parts)
 
 
-def _verdict(diagnosis: Diagnosis) -> list[str]:
-    told = [paragraph(diagnosis.says)]
+def _diagnosis(diagnosis: Diagnosis) -> list[str]:
+    parts = [paragraph(diagnosis.says)]
     if diagnosis.findings:
-        told.append(table(["finding", "evidence", "advice"],
-                         [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
+        parts.append(table(["finding", "evidence", "advice"],
+                           [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
     if diagnosis.left_out:
-        told.append(table(["not examined", "reason"], [[name, why] for name, why in diagnosis.left_out.items()]))
-    return told + [paragraph(note) for note in diagnosis.notes]
+        parts.append(table(["not examined", "reason"], [[name, why] for name, why in diagnosis.left_out.items()]))
+    return parts + [paragraph(note) for note in diagnosis.notes]
 
 
 def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
@@ -50,20 +50,21 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
              if len(curve)]
     if not lines:
         return [paragraph("The log has no losses yet.")]
-    told = ""
+    explained = BASELINES
     if reference := _reference(run, max(line.x[-1] for line in lines)):
         curve, banded = reference.to_dict(), bool(np.isfinite(reference.low).any())
         lines.append(Line(f"reference: {reference.name}", curve["tokens"], curve["mean"],
                           curve["low"] if banded else None, curve["high"] if banded else None))
-        told = f" The reference is the held-out loss of the shipped model {reference.name} after the same number of " \
-            "tokens" + (f", with the range of {reference.seeds} seeds." if banded else ".")
+        seeds = f", with the range of {reference.seeds} seeds" if banded else ""
+        explained += (f" The reference is the held-out loss of the shipped model {reference.name} after the same "
+                      f"number of tokens{seeds}.")
     tokens, accuracy = run.column("tokens"), run.column("masked_accuracy")
     measured = np.isfinite(accuracy) & np.isfinite(tokens)
     charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
     if measured.any():
         charts.append(line_chart([_line("accuracy", tokens[measured], accuracy[measured])],
                                  x_label="tokens", y_label="masked accuracy, held out"))
-    return [*charts, paragraph(f"{BASELINES}{told}")]
+    return [*charts, paragraph(explained)]
 
 
 def _reference(run: RunRecord, tokens: float) -> Reference | None:
@@ -93,15 +94,15 @@ def _flow(run: RunRecord) -> list[str]:
 
 def _speed(run: RunRecord) -> list[str]:
     speed, memory, seconds = (run.column(name) for name in ("tokens_per_second", "peak_rss_mb", "seconds"))
-    told: dict[str, object] = {}
+    values: dict[str, object] = {}
     if np.isfinite(seconds).any():
-        told["time"] = f"{np.nanmax(seconds) / 60:,.1f} minutes"
+        values["time"] = f"{np.nanmax(seconds) / 60:,.1f} minutes"
     if np.isfinite(speed).any():
-        told["tokens per second, median"] = f"{np.nanmedian(speed):,.0f}"
+        values["tokens per second, median"] = f"{np.nanmedian(speed):,.0f}"
     if np.isfinite(memory).any():
-        told["peak memory"] = f"{np.nanmax(memory):,.0f} MB"
-    told["state"] = "finished" if run.finished else "not finished"
-    return [facts(told)]
+        values["peak memory"] = f"{np.nanmax(memory):,.0f} MB"
+    values["state"] = "finished" if run.finished else "not finished"
+    return [facts(values)]
 
 
 def _settings(description: Mapping[str, Any]) -> list[str]:

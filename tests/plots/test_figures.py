@@ -120,8 +120,8 @@ def test_pca_finds_the_plane_that_contains_the_points():
     rng = np.random.default_rng(0)
     plane = rng.standard_normal((40, 2)) * [5.0, 1.0]
     turned = plane @ np.linalg.qr(rng.standard_normal((6, 6)))[0][:2]
-    places, said = plots.project(turned)
-    assert "100%" in said
+    places, title = plots.project(turned)
+    assert "100%" in title
     distances = [np.linalg.norm(x[:, None] - x[None], axis=-1) for x in (plane, places)]
     np.testing.assert_allclose(distances[0], distances[1], atol=1e-9)
 
@@ -160,7 +160,7 @@ def test_matplotlibs_global_settings_stay_unchanged():
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
-@pytest.mark.parametrize(("draw", "said"), [
+@pytest.mark.parametrize(("draw", "message"), [
     (lambda: plots.visualize_attention_patterns(np.eye(3), TOKENS), "4 names"),
     (lambda: plots.plot_attention_grid(np.eye(4), TOKENS), r"\(L, A, T, T\)"),
     (lambda: plots.plot_training_curves([{"step": 1}]), "no loss"),
@@ -172,6 +172,6 @@ def test_matplotlibs_global_settings_stay_unchanged():
     (lambda: plots.plot_matrix(np.eye(2), "x").save("x.gif"), ".png, .svg, .pdf"),
     (lambda: plots.plot_matrix(np.eye(2), "x").save("/nowhere/at/all/x.png"), "no directory"),
 ])
-def test_invalid_input_is_refused_with_a_clear_message(draw, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_input_is_refused_with_a_clear_message(draw, message):
+    with pytest.raises(ValueError, match=message):
         draw()

@@ -155,18 +155,18 @@ class _Merger:
             self.pieces.append(spelled)
         places = np.concatenate(self.places.pop(key))
         del self.counts[key]
-        behind = self.next[places]
-        there = (self.symbol[places] == a) & (behind >= 0) & (self.symbol[behind] == b)
-        places = places[there]
+        following = self.next[places]
+        present = (self.symbol[places] == a) & (following >= 0) & (self.symbol[following] == b)
+        places = places[present]
         if a == b:
             places = _every_second(np.sort(places), self.next)
-        behind = self.next[places]
+        following = self.next[places]
         # remove the pairs that overlap a merged one
-        before, after = self.previous[places], self.next[behind]
-        touched = np.unique(np.concatenate([before[before >= 0], behind[after >= 0]]))
+        before, after = self.previous[places], self.next[following]
+        touched = np.unique(np.concatenate([before[before >= 0], following[after >= 0]]))
         self._remove(touched[(self.symbol[touched] != a) | (self.symbol[self.next[touched]] != b)])
         self.symbol[places] = merged
-        self.symbol[behind] = -1
+        self.symbol[following] = -1
         self.next[places] = after
         self.previous[after[after >= 0]] = places[after >= 0]
         # add the pairs of the new symbol and its neighbours

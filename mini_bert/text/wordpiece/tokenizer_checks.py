@@ -44,7 +44,7 @@ def check_tokenizer_json(content: Mapping[str, Any], path: Path, max_word_length
 
 
 def check_config(config: Mapping[str, Any], path: Path, alone: bool) -> None:
-    """Refuse a tokenizer_config.json whose settings are not BERT's; `alone`: there is no tokenizer.json."""
+    """Refuse a tokenizer_config.json whose settings are not BERT's; `alone` if there is no tokenizer.json."""
     for key in ("tokenize_chinese_chars", "do_basic_tokenize"):
         if config.get(key, True) is not True:
             raise _unsupported(path, key, config[key], True)

@@ -98,20 +98,20 @@ def _casing(path: Path, config: dict[str, Any], full: dict[str, Any], lowercase:
         raise VocabularyError(f"{path} is {'uncased' if stored else 'cased'} and cannot be opened as "
                               f"{'uncased' if lowercase else 'cased'} (lowercase={lowercase}).")
     lower = bool(lowercase if stored is None else stored)
-    said = [place["strip_accents"] for place in (config, normaliser) if "strip_accents" in place]
-    strip = _agreed(path, "strip_accents", *(lower if value is None else value for value in said))
+    values = [place["strip_accents"] for place in (config, normaliser) if "strip_accents" in place]
+    strip = _agreed(path, "strip_accents", *(lower if value is None else value for value in values))
     return lower, lower if strip is None else strip
 
 
-def _agreed(path: Path, key: str, *said: Any) -> bool | None:
+def _agreed(path: Path, key: str, *values: Any) -> bool | None:
     """The value of a setting on which the files agree; None if no file has it."""
-    values = [value for value in said if value is not None]
-    for value in values:
+    given = [value for value in values if value is not None]
+    for value in given:
         if not isinstance(value, bool):
             raise VocabularyError(f"{path}: {key} must be true or false, not {json.dumps(value)[:60]}.")
-    if len(set(values)) > 1:
+    if len(set(given)) > 1:
         raise VocabularyError(f"{path}: {CONFIG} and {TOKENIZER_JSON} disagree about {key}.")
-    return values[0] if values else None
+    return given[0] if given else None
 
 
 def _dump(content: dict[str, Any]) -> bytes:

@@ -25,7 +25,7 @@ from ..training.grow import grow_model
 from ..training.log import read_log
 from ..training.run import CONFIG, resume_run, start_run
 from ..training.trainer import Listener, Trainer
-from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, release, write_result
+from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
 
 REPORT = "report.html"
 _LONGEST_DOCUMENT = 4096      # tokens; longer ones are split, so that part of any text can be held out
@@ -72,8 +72,8 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     Several processes prepare the text, so a script that calls this needs `if __name__ == "__main__":`.
     """
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
-    request = Request(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
-                      new_words, cased, seed)
+    request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
+                         new_words, cased, seed)
     folder = Path(out)
     request.check(folder)
     claim(folder, request)
@@ -93,7 +93,7 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     return _result(folder, request, trainer, corpus)
 
 
-def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
+def _tokenizer(folder: Path, request: FitRequest, say: Say) -> WordPieceTokenizer:
     if (folder / TOKENIZER_JSON).exists():                 # written last
         return WordPieceTokenizer.load(folder)
     say("Counting the words of the text.")
@@ -115,13 +115,14 @@ def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
     return tokenizer
 
 
-def _corpus(folder: Path, request: Request, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
+def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
     if not (folder / MANIFEST).exists():
         say("Preparing the corpus.")
         prepare(request.sources, tokenizer, folder, heldout=_HELD_OUT, longest_document=_LONGEST_DOCUMENT)
     corpus = Corpus(folder)
-    made = corpus.manifest
-    say(f"{made.tokens:,} tokens in {made.documents:,} documents, {made.heldout_documents:,} of them held out.")
+    manifest = corpus.manifest
+    say(f"{manifest.tokens:,} tokens in {manifest.documents:,} documents, {manifest.heldout_documents:,} of them held "
+        "out.")
     for sentence in _dropped_text(corpus):
         say(sentence)
     if not corpus.has_words("train"):
@@ -131,26 +132,26 @@ def _corpus(folder: Path, request: Request, tokenizer: WordPieceTokenizer, say: 
 
 def _dropped_text(corpus: Corpus) -> list[str]:
     """Sentences about text that was left out or replaced."""
-    made, sentences = corpus.manifest, []
-    if made.duplicate_paragraphs:
-        sentences.append(f"{made.duplicate_paragraphs:,} of {made.paragraphs:,} paragraphs are duplicates and were "
+    manifest, sentences = corpus.manifest, []
+    if manifest.duplicate_paragraphs:
+        sentences.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs are duplicates and were "
                          "left out.")
-    if made.unknown_tokens:
-        sentences.append(f"{made.unknown_tokens / made.tokens:.2%} of the tokens are [UNK], not in the vocabulary.")
-    if made.invalid_bytes:
-        sentences.append(f"{made.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first is "
-                         f"{made.first_invalid}.")
+    if manifest.unknown_tokens:
+        sentences.append(f"{manifest.unknown_tokens / manifest.tokens:.2%} of the tokens are [UNK], not in the vocabulary.")
+    if manifest.invalid_bytes:
+        sentences.append(f"{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first is "
+                         f"{manifest.first_invalid}.")
     return sentences
 
 
-def _initial(request: Request, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
+def _initial(request: FitRequest, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
     """The initial model, extended to the vocabulary."""
     if request.start is None:
         return None
     return grow_model(load(request.start), WordPieceTokenizer.load(request.start), tokenizer)
 
 
-def _trainer(run: Path, request: Request, tokenizer: WordPieceTokenizer, corpus: Corpus,
+def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
              listener: Listener | None) -> Trainer:
     if (run / CONFIG).exists():
         return resume_run(run, data=corpus.directory, listener=listener)
@@ -159,7 +160,7 @@ def _trainer(run: Path, request: Request, tokenizer: WordPieceTokenizer, corpus:
     return start_run(model, training, corpus.directory, run, initial=initial, listener=listener)
 
 
-def _result(folder: Path, request: Request, trainer: Trainer, corpus: Corpus) -> FitResult:
+def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus) -> FitResult:
     run = folder / "run"
     best = run / ("best" if (run / "best").exists() else "final")
     model, initial = load(best), _initial(request, corpus.tokenizer)
@@ -169,9 +170,9 @@ def _result(folder: Path, request: Request, trainer: Trainer, corpus: Corpus) ->
         heldout, before = (None if network is None else evaluate_corpus(
             network, corpus, length=trainer.config.max_seq_length, threads=trainer.config.threads,
             frequencies=frequencies) for network in (model, initial))
-    made, state = corpus.manifest, trainer.state
+    manifest, state = corpus.manifest, trainer.state
     new = len(corpus.tokenizer) - len(WordPieceTokenizer.load(request.start)) if request.start is not None else 0
-    facts = {"text": f"{made.bytes_read / 1e6:,.1f} MB, {made.tokens:,} tokens",
+    facts = {"text": f"{manifest.bytes_read / 1e6:,.1f} MB, {manifest.tokens:,} tokens",
              "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
              "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start
                                                                        else ""),

@@ -26,7 +26,7 @@ _ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.st
 
 
 @dataclass(frozen=True)
-class Request:
+class FitRequest:
     """The arguments of a fit."""
 
     sources: tuple[str, ...]
@@ -105,7 +105,7 @@ def _file_state(path: Path) -> list[str | int]:
     return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
-def claim(folder: Path, request: Request) -> None:
+def claim(folder: Path, request: FitRequest) -> None:
     """Reserve the directory for this request, or continue it; refuse one with other content or another request."""
     described = None
     if (folder / RESULT).exists():

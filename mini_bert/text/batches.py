@@ -19,13 +19,11 @@ import numpy.typing as npt
 from ..errors import CorpusError
 from ..randomness import generator
 from .corpora.corpus import Corpus
-from .masking import Masking
+from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
 from .vocabulary import Vocabulary
 from .wordpiece.tokenizer import truncate_longest_first
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 BUCKET = 32           # batches whose sequences are sorted by length together
 
 

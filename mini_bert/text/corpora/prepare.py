@@ -28,14 +28,14 @@ from ...interrupts import children_without_interrupts, held_interrupts
 from ..wordpiece.tokenizer import WordPieceTokenizer
 from .corpus import MANIFEST, Manifest
 from .dedup import Deduplicator
-from .sentences import sentences
+from .sentences import split_sentences
 from .sources import LineFragment, ReadingReport, Source, find_sources, paragraphs
 
 _BLOCK = 1 << 19              # characters of text sent to a worker at a time
 Progress = Callable[[int, int], None]     # bytes read, tokens written
 
 
-class _Work(NamedTuple):
+class _Block(NamedTuple):
     """Consecutive documents; if `continues`, the first one began in the previous block."""
 
     documents: list[list[str]]
@@ -71,7 +71,7 @@ def _work(documents: list[list[str]]) -> _Result:
 
 
 def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Result:
-    texts = [[sentence for paragraph in document for sentence in sentences(paragraph)] for document in documents]
+    texts = [[sentence for paragraph in document for sentence in split_sentences(paragraph)] for document in documents]
     ids, lengths = tokenizer.ids_array(chain.from_iterable(texts))
     ends = np.cumsum([len(document) for document in texts])
     with_tokens = np.concatenate([[0], np.cumsum(lengths > 0)])          # non-empty sentences before each one
@@ -160,7 +160,7 @@ def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
         left.unlink()
 
 
-def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manifest: Manifest) -> Iterator[_Work]:
+def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manifest: Manifest) -> Iterator[_Block]:
     """Blocks of about _BLOCK characters, without duplicate paragraphs, which are counted."""
     documents: list[list[str]] = [[]]
     size, continues = 0, False
@@ -176,14 +176,14 @@ def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manif
         documents[-1].append(paragraph)
         size += len(paragraph)
         if size >= _BLOCK:
-            yield _Work(documents, continues)
+            yield _Block(documents, continues)
             documents, size, continues = [[]], 0, True
     if documents != [[]]:
-        yield _Work(documents, continues)
+        yield _Block(documents, continues)
 
 
-def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: int,
-             stack: ExitStack) -> Iterator[tuple[_Work, _Result]]:
+def _encoded(blocks: Iterator[_Block], tokenizer: WordPieceTokenizer, workers: int,
+             stack: ExitStack) -> Iterator[tuple[_Block, _Result]]:
     """Each block with its result, in order; at most two blocks per worker are in flight."""
     first = list(islice(blocks, 2))
     blocks = chain(first, blocks)
@@ -193,7 +193,7 @@ def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: in
         return
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
     stack.callback(_shut_down, pool)
-    waiting: deque[tuple[_Work, Future[_Result]]] = deque()
+    waiting: deque[tuple[_Block, Future[_Result]]] = deque()
     for block in blocks:
         with held_interrupts(), children_without_interrupts():        # a half-started process would hang
             waiting.append((block, pool.submit(_work, block.documents)))
@@ -232,7 +232,7 @@ class _Writer:
         for file in self._files.values():
             file.close()
 
-    def write(self, work: _Work, result: _Result) -> None:
+    def write(self, work: _Block, result: _Result) -> None:
         m = self.manifest
         if self.longest:
             result = _with_shorter_sentences(result, self.longest)

@@ -9,7 +9,7 @@ _ABBREVIATION = re.compile(
     r"Capt|Lt|Sgt|Rev|Hon|Gov|Sen|Rep|Mt|Inc|Ltd|Co|Corp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Fig|fig)\.$")
 
 
-def sentences(paragraph: str) -> list[str]:
+def split_sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph, in order and without the spaces between them."""
     found, start = [], 0
     for border in _BORDER.finditer(paragraph):

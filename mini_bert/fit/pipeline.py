@@ -134,10 +134,11 @@ def _dropped_text(corpus: Corpus) -> list[str]:
     """Sentences about text that was left out or replaced."""
     manifest, sentences = corpus.manifest, []
     if manifest.duplicate_paragraphs:
-        sentences.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs are duplicates and were "
-                         "left out.")
+        sentences.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs are duplicates and "
+                         "were left out.")
     if manifest.unknown_tokens:
-        sentences.append(f"{manifest.unknown_tokens / manifest.tokens:.2%} of the tokens are [UNK], not in the vocabulary.")
+        share = manifest.unknown_tokens / manifest.tokens
+        sentences.append(f"{share:.2%} of the tokens are [UNK], not in the vocabulary.")
     if manifest.invalid_bytes:
         sentences.append(f"{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first is "
                          f"{manifest.first_invalid}.")

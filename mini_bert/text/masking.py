@@ -60,7 +60,7 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
     choices = np.flatnonzero(ordinary)
     for row in range(len(ids)):
         candidates = np.flatnonzero(ordinary[ids[row]])
-        picked = rng.permutation(candidates)[: _how_many(len(candidates), mask_prob)]
+        picked = rng.permutation(candidates)[: _mask_count(len(candidates), mask_prob)]
         chosen[row, picked] = True
         draw = rng.random(len(picked))
         others = choices[rng.integers(len(choices), size=len(picked))] if len(choices) else ids[row, picked]
@@ -68,7 +68,7 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
     return masked, ids, chosen
 
 
-def _how_many(n: int, share: float) -> int:
+def _mask_count(n: int, share: float) -> int:
     return min(n, max(round(share * n), 1)) if share > 0 else 0
 
 
@@ -102,7 +102,7 @@ class Masking:
         """ids (B, T) of the sequences with these numbers (B,) -> masked ids and chosen positions, both (B, T)."""
         rate = self._rate(step)
         ordinary = vocabulary.ordinary[ids]
-        wanted = np.array([_how_many(n, rate) for n in ordinary.sum(axis=1).tolist()])
+        wanted = np.array([_mask_count(n, rate) for n in ordinary.sum(axis=1).tolist()])
 
         def bits(purpose: str) -> npt.NDArray[np.uint64]:
             return keyed_bits(sequences, ids.shape[1], seed, "mask", purpose, epoch)

@@ -29,7 +29,7 @@ from .normalise import normaliser
 from .tokenizer_files import TokenizerSpec, from_files, to_files
 
 MAX_WORD_LENGTH = 100         # characters; longer words are [UNK], as in BERT
-_CACHED = 5 << 15            # chunks per generation of the cache: about 20 MB
+_CACHED = 5 << 15             # chunks per generation of the cache: about 20 MB
 _ID = np.dtype(np.uint32)
 
 
@@ -55,8 +55,8 @@ class WordPieceCache(dict[str, bytes]):
         if ids is None:
             words = self.table.words(chunk)
             # other chunks consist of several words, which are cached as chunks themselves
-            ids = self.cut(chunk) if words == [chunk] else \
-                b"".join([self[word] if word.isascii() else self.cut(word) for word in words])
+            ids = self.split_word(chunk) if words == [chunk] else \
+                b"".join([self[word] if word.isascii() else self.split_word(word) for word in words])
         if len(chunk) > MAX_WORD_LENGTH:              # text without spaces, which will not repeat
             return ids
         if len(self) >= _CACHED:
@@ -65,7 +65,7 @@ class WordPieceCache(dict[str, bytes]):
         self[chunk] = ids
         return ids
 
-    def cut(self, word: str) -> bytes:
+    def split_word(self, word: str) -> bytes:
         """The ids of a normalised word: the longest pieces, from the left."""
         if len(word) > MAX_WORD_LENGTH:
             return self.unk
@@ -241,7 +241,7 @@ class WordPieceTokenizer:
             else:
                 for letters, places in self._words(part, start):
                     done = 0
-                    for i in np.frombuffer(self._pieces.cut(letters), _ID).tolist():
+                    for i in np.frombuffer(self._pieces.split_word(letters), _ID).tolist():
                         length = len(letters) if i == self.vocabulary.unk else \
                             len(self.vocabulary[i]) - (len(CONTINUATION) if done else 0)
                         yield i, (places[done], places[done + length - 1] + 1), number

@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 
 from mini_bert import load_preset
-from mini_bert.bench.contest import Task, compete
+from mini_bert.bench.contest import BenchTask, compete
 from mini_bert.core.config import ModelConfig
 from mini_bert.training.workers import available_cores
 
@@ -44,7 +44,7 @@ def measure(config: ModelConfig, batch: int, steps: int, threads: int) -> tuple[
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.yaml"
         file.write_text(yaml.safe_dump(config.to_dict()))
-        task = Task(str(file), batch, config.max_seq_length, threads=threads)
+        task = BenchTask(str(file), batch, config.max_seq_length, threads=threads)
         timing = compete(["mini-bert"], task, steps)["mini-bert"]
     return timing.median, timing.peak_bytes / 1e6
 

@@ -28,7 +28,7 @@ import numpy as np
 from mini_bert.text.corpora.prepare import token_dtype
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
-from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.normalise import normaliser
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,7 +91,7 @@ class Ours(Competitor):
 
     def cold(self) -> float:
         """With a new tokenizer, which remembers nothing."""
-        replacements.cache_clear()
+        normaliser.cache_clear()
         self._tokenizer = WordPieceTokenizer(self._tokenizer.vocabulary)
         return self.warm()
 

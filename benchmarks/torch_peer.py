@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from mini_bert.bench.contest import Task
+from mini_bert.bench.contest import BenchTask
 from mini_bert.bench.contestant import make_batch, serve
 from mini_bert.core.config import ModelConfig
 from mini_bert.text.batches import MLMBatch
@@ -63,7 +63,7 @@ class Peer(nn.Module):
         return F.cross_entropy(self.head(hidden), targets)
 
 
-def peer_step(config: ModelConfig, task: Task, batch: MLMBatch, compiled: bool) -> Callable[[], float]:
+def peer_step(config: ModelConfig, task: BenchTask, batch: MLMBatch, compiled: bool) -> Callable[[], float]:
     torch.set_num_threads(task.threads)
     torch.manual_seed(task.seed)
     model = Peer(config).train()
@@ -84,7 +84,7 @@ def peer_step(config: ModelConfig, task: Task, batch: MLMBatch, compiled: bool) 
     return step
 
 
-def transformers_step(config: ModelConfig, task: Task, batch: MLMBatch) -> Callable[[], float]:
+def transformers_step(config: ModelConfig, task: BenchTask, batch: MLMBatch) -> Callable[[], float]:
     """BertForMaskedLM of the same sizes, as its users train it: labels of -100 where nothing is masked."""
     from transformers import BertConfig, BertForMaskedLM
 

@@ -4,7 +4,7 @@ from os import PathLike
 from pathlib import Path
 
 from mini_bert import CheckpointError, MiniBERT, ModelFactory, WordPieceTokenizer
-from mini_bert.text.batches import Batches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.loop import Listener, State
 from mini_bert.training.trainer import Trainer
@@ -26,7 +26,7 @@ class LargerBERTTrainer:
         """The tokenizer at `path`; without one, it is learned from the documentation installed with Python."""
         return ModelFactory.create_tokenizer(self.model.config.vocab_size, path)
 
-    def train(self, data_generator: Batches, num_steps: int = 1000, *,
+    def train(self, data_generator: MLMBatches, num_steps: int = 1000, *,
               checkpoint_dir: str | PathLike[str] | None = None) -> State:
         """Train for `num_steps` batches. With `checkpoint_dir`, log and checkpoints are kept there."""
         values = {**self.config.to_dict(), "steps": num_steps, "batch_size": data_generator.batch_size,

@@ -64,10 +64,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .analysis.dynamics.training_analyzer import TrainingAnalyzer
     from .analysis.explorer import MathematicalExplorer
     from .analysis.passes.components import MathematicalAnalyzer
     from .plugins import import_file
-    from .report.training_analyzer import TrainingAnalyzer
     from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
     from .text.wordpiece.tokenizer import WordPieceTokenizer
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
           "Trainer": "training.trainer", "keep_freed_memory": "training.memory",
-          "TrainingAnalyzer": "report.training_analyzer",
+          "TrainingAnalyzer": "analysis.dynamics.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer",
           "import_file": "plugins"}
 

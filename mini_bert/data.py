@@ -1,8 +1,8 @@
-"""`from mini_bert.data import MLMDataGenerator`: the text package under the name that tutorials use."""
+"""The data classes of `mini_bert.text`, under the name that tutorials use."""
 
-from .text.batches import Batches, MLMBatch
+from .text.batches import MLMBatch, MLMBatches
 from .text.corpora.corpus import Corpus
 from .text.generator import MLMDataGenerator
 from .text.masking import Masking, mask_tokens
 
-__all__ = ["Batches", "Corpus", "MLMBatch", "MLMDataGenerator", "Masking", "mask_tokens"]
+__all__ = ["Corpus", "MLMBatch", "MLMBatches", "MLMDataGenerator", "Masking", "mask_tokens"]

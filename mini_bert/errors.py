@@ -1,8 +1,8 @@
-"""The package's own exceptions: one clear sentence each, naming the thing, the value and the choice."""
+"""The package's exceptions. A message is one sentence: what is wrong, with which value, and what to do."""
 
 
 class MiniBertError(Exception):
-    """Anything that Mini-BERT refuses. Catch this one to catch them all."""
+    """The base class of all errors that Mini-BERT raises on purpose."""
 
 
 class ConfigError(MiniBertError, ValueError):
@@ -10,22 +10,22 @@ class ConfigError(MiniBertError, ValueError):
 
 
 class InputError(MiniBertError, ValueError):
-    """Arrays that do not fit the model: ids, masks, positions, targets."""
+    """Arguments that do not fit the model, such as ids, masks or positions."""
 
 
 class ParameterError(MiniBertError, KeyError):
     """A parameter name that does not exist, or an assignment that would replace a view."""
 
-    def __str__(self) -> str:         # KeyError would show the repr
+    def __str__(self) -> str:         # KeyError shows the repr
         return str(self.args[0])
 
 
 class NumericalError(MiniBertError, ArithmeticError):
-    """A result that is not a finite number: NaN or infinity in the weights, or an overflow."""
+    """NaN or infinity in weights or results."""
 
 
 class CheckpointError(MiniBertError):
-    """A file or directory that is not a readable, complete and finite model."""
+    """A model, checkpoint or run that cannot be read or written."""
 
 
 class VocabularyError(MiniBertError, ValueError):
@@ -33,8 +33,8 @@ class VocabularyError(MiniBertError, ValueError):
 
 
 class CorpusError(MiniBertError):
-    """Text that cannot be read, or a corpus that is not whole or not of this vocabulary."""
+    """Text that cannot be read, or a corpus that is damaged or belongs to another vocabulary."""
 
 
 class DataError(MiniBertError):
-    """A data set that cannot be read, or that has not what a task needs; the file and the line are named."""
+    """A data set that cannot be read or lacks what a task needs; the message names the file and line."""

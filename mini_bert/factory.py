@@ -12,7 +12,7 @@ from .configs import load_preset
 from .core.model import MiniBERT
 from .core.storage.checksums import verify_if_checked
 from .errors import CheckpointError
-from .pretrained import located, shipped_names
+from .pretrained import model_directory, shipped_names
 
 if TYPE_CHECKING:
     from .text.wordpiece.tokenizer import WordPieceTokenizer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """Load a shipped model by name, or a model from a directory: one that `save` wrote, a run's checkpoint, or a
     Hugging Face or sentence-transformers BERT. The model remembers the directory as `model.source`."""
-    directory = located(name_or_directory)
+    directory = model_directory(name_or_directory)
     _require_directory(str(name_or_directory), directory)
     verify_if_checked(directory)                      # refuse a run's checkpoint that has changed since it was written
     model = MiniBERT.load(directory, dtype=dtype)

@@ -1,25 +1,40 @@
-"""Writing files so that a crash leaves either the old file or the new one, never half of one."""
+"""Reading JSON, locking, and atomic writes: a crash leaves the old file or the new one, never half of one."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 try:
     import fcntl
-except ImportError:           # Windows has no such locks
+except ImportError:           # Windows
     fcntl = None  # type: ignore[assignment]
 
 from .errors import CheckpointError, MiniBertError
 from .interrupts import held_interrupts
 
 
-def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]]) -> None:
-    """Write each `name: content`, bytes or an iterable of such: to a temporary name, synced, then renamed.
+def read_json(path: Path, error: type[MiniBertError]) -> dict[str, Any] | None:
+    """The object in a JSON file, or None if there is no such file; other content raises `error`."""
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as reason:
+        raise error(f"{path} cannot be read: {reason}.") from None
+    if not isinstance(content, dict):
+        raise error(f"{path} must contain a JSON object.")
+    return content
 
-    All files are complete on disk before the first one takes its final name.
+
+def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes | memoryview]]) -> None:
+    """Write each `name: content` to a temporary file, sync it and rename it; content is bytes, or parts of them.
+
+    All files are complete on disk before the first one is renamed.
     """
     staged: list[tuple[Path, Path]] = []
     try:
@@ -44,8 +59,8 @@ def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes |
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames inside a directory last."""
-    if os.name == "posix":      # elsewhere a directory cannot be opened, and need not be
+    """Make renames inside a directory durable."""
+    if os.name == "posix":      # elsewhere a directory cannot be opened
         handle = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -55,7 +70,7 @@ def sync_directory(directory: Path) -> None:
 
 @contextmanager
 def locked(directory: Path, refusal: MiniBertError) -> Iterator[None]:
-    """Hold a directory for this process; if another one has it, raise `refusal`. The lock goes with the process."""
+    """Lock a directory for this process; raise `refusal` if another one holds it. The lock ends with the process."""
     if fcntl is None:
         yield
         return
@@ -71,7 +86,7 @@ def locked(directory: Path, refusal: MiniBertError) -> Iterator[None]:
 
 
 def replace_directory(finished: Path, target: Path) -> None:
-    """Rename a finished directory to `target`; an older one of that name is removed when the new one stands."""
+    """Rename a finished directory to `target`; an older directory of that name is removed afterwards."""
     old = _set_aside(target)
     with held_interrupts():
         shutil.rmtree(old, ignore_errors=True)
@@ -87,7 +102,7 @@ def replace_directory(finished: Path, target: Path) -> None:
 
 
 def restore_directory(target: Path) -> None:
-    """If a crash fell between the two renames of `replace_directory`, put the older directory back."""
+    """Put the older directory back if a crash occurred between the two renames of `replace_directory`."""
     if _set_aside(target).exists() and not target.exists():
         _set_aside(target).rename(target)
 

@@ -1,7 +1,7 @@
-"""Interrupts that wait for a safe moment.
+"""Deferring interrupts to a safe moment.
 
-Ctrl-C (SIGINT) and SIGTERM may arrive between any two instructions. Inside `held_interrupts` they are noted,
-and take effect when the block ends; or earlier, by the code inside, that asks `noted` and answers itself.
+Ctrl-C (SIGINT) and SIGTERM may arrive between any two instructions. Inside `held_interrupts` they are only recorded,
+and raised when the block ends. Code inside the block can check `noted` and handle them earlier.
 """
 
 import signal
@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """What has arrived: `noted` is the signal, or None."""
+    """The signal that arrived, in `noted`, or None."""
 
     def __init__(self) -> None:
         self.noted: signal.Signals | None = None
@@ -23,13 +23,13 @@ class Interrupts:
         self.noted = signal.Signals(number)
 
     def answered(self) -> None:
-        """The interrupt has been dealt with: the end of the block does not raise it again."""
+        """Mark the interrupt as handled, so that the end of the block does not raise it."""
         self.noted = None
 
 
 @contextmanager
 def held_interrupts() -> Iterator[Interrupts]:
-    """Hold SIGINT and SIGTERM back; outside the main thread, which alone gets them, this does nothing."""
+    """Defer SIGINT and SIGTERM; only the main thread receives them, so elsewhere this does nothing."""
     interrupts = Interrupts()
     if threading.current_thread() is not threading.main_thread():
         yield interrupts
@@ -46,8 +46,10 @@ def held_interrupts() -> Iterator[Interrupts]:
 
 @contextmanager
 def children_without_interrupts() -> Iterator[None]:
-    """Processes that are started inside never see SIGINT: the terminal sends it to them too, but it is their
-    parent that answers it. (They inherit the mask of the thread that starts them.)"""
+    """Processes started inside do not receive SIGINT, which a terminal also sends to children.
+
+    They inherit the signal mask of the thread that starts them.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

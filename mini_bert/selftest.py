@@ -1,4 +1,4 @@
-"""A minute's proof that an installation works: sizes, forward, loss, backward, a step, every gradient."""
+"""A one-minute test of an installation: sizes, forward, loss, backward, one step, and all gradient checks."""
 
 from collections.abc import Iterator
 from math import isfinite, log
@@ -16,7 +16,7 @@ from .training.memory import keep_freed_memory, training_memory
 from .training.process_memory import peak_resident_bytes
 
 PARAMETERS = 4_498_880
-MEMORY_LIMIT = 10 * 10**9         # bytes: what Mini-BERT may need at the most, on any laptop
+MEMORY_LIMIT = 10 * 10**9         # bytes; any laptop has these
 
 
 class Outcome(NamedTuple):
@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
 
 def selftest(seed: int = 0) -> Iterator[Outcome]:
-    """Mini-BERT through one training step at full size, then all gradient checks."""
+    """One training step of Mini-BERT at full size, then all gradient checks."""
     keep_freed_memory()
     model = MiniBERT(seed=seed)
     config = model.config
@@ -46,7 +46,7 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
     grads = MiniBERTGradients(model)
     loss_sum, masked_count = grads.accumulate_mlm(masked, targets, positions)
     loss, uniform = loss_sum / masked_count, log(config.vocab_size)
-    yield Outcome("loss", abs(loss - uniform) < 0.1, f"{loss:.4f}, and ln V is {uniform:.4f}")
+    yield Outcome("loss", abs(loss - uniform) < 0.1, f"{loss:.4f}; uniform predictions have ln V = {uniform:.4f}")
 
     grads.gradients.flat /= masked_count
     silent = [name for name, gradient in grads.gradients.items() if not gradient.any()]
@@ -55,7 +55,7 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
                      f"gradient norm {norm:.4f} over {len(grads.gradients)} parameters"
                      + (f"; no gradient: {', '.join(silent)}" if silent else ""))
 
-    # as an optimiser's first step: every number moves by the learning rate, against its gradient
+    # like Adam's first step: every parameter moves by the learning rate, against its gradient
     rate = 1e-3
     model.params.flat -= rate * np.sign(grads.gradients.flat)
     after_sum, _ = grads.accumulate_mlm(masked, targets, positions)

@@ -15,8 +15,9 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_bert import load_preset
 from mini_bert.core.assembly import parameter_specs
+
+from mini_bert import load_preset
 
 
 class Count(NamedTuple):
@@ -119,11 +120,12 @@ PUBLISHED = {"Mini-BERT": 4_498_880, "Larger-BERT": 49_137_488, "BERT-base": 109
 
 
 def draw(path: Path) -> None:
-    from mini_bert.plots.look import COLOURS, Picture, in_this_look, one
+    from mini_bert.palette import COLOURS
+    from mini_bert.plots.style import Picture, single_axes, styled
 
-    @in_this_look
+    @styled
     def bars() -> Picture:
-        figure, axes = one(7.2, 4.2)
+        figure, axes = single_axes(7.2, 4.2)
         names = list(MODELS)[::-1]
         counts = [MODELS[name]() for name in names]
         left = [0.0] * len(names)

@@ -1,1 +1,1 @@
-"""Measuring a training step, alone and beside peers that run in processes of their own."""
+"""Benchmarks of a training step, alone or against other libraries, each in its own process."""

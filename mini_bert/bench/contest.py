@@ -1,8 +1,8 @@
-"""Contestants take turns at the same step, each in a process of its own.
+"""Contestants take turns at the same training step, each in its own process.
 
-Machines are noisy: what one measures now and another in a minute cannot be compared. So a few steps of one
-are followed by a few of the next, round after round, and medians and minima of all are taken. A contestant's
-libraries and threads are its own, and it sleeps while others run.
+Machines are noisy, so timings a minute apart cannot be compared. The contestants therefore alternate, a few steps at a
+time, and medians and minima are taken over all rounds. Each has its own libraries and threads, and sleeps while the
+others run.
 """
 
 import json
@@ -29,7 +29,7 @@ class BenchError(MiniBertError):
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchTask:
     """A training step: forward, backward, clipping and AdamW on `batch_size` sequences of `length` tokens."""
 
     config: str = "mini"
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Timing:
-    """Of one contestant: seconds of each step, and the most memory that its process had."""
+    """The results of one contestant: seconds of each step, peak memory of its process, last loss."""
 
     seconds: list[float]
     peak_bytes: int
@@ -59,19 +59,19 @@ class Timing:
 
 
 def _program(name: str) -> list[str]:
-    """What runs a contestant. Peers and their libraries are not part of the package."""
+    """The Python arguments that run a contestant. Peers and their libraries are not part of the package."""
     if name in OURS:
         return ["-m", "mini_bert.bench.contestant"]
     for library in {"torch", name.split(".")[0]}:
         if find_spec(library) is None:
-            raise BenchError(f"{library} is not installed here; `make bench-train` installs it in a place of its own.")
+            raise BenchError(f"{library} is not installed; `make bench-train` installs it in a separate environment.")
     if not _PEERS.is_file():
-        raise BenchError("PyTorch is compared with in a clone of the repository: its benchmarks/ are not installed.")
+        raise BenchError("Comparisons with PyTorch need a clone of the repository, since benchmarks/ is not installed.")
     return [str(_PEERS)]
 
 
 class _Contestant:
-    def __init__(self, name: str, task: Task):
+    def __init__(self, name: str, task: BenchTask):
         self.name = name
         self._process = subprocess.Popen(
             [sys.executable, *_program(name), name, json.dumps(asdict(task))], stdin=subprocess.PIPE,
@@ -89,34 +89,34 @@ class _Contestant:
             pass
         answer = self._process.stdout.readline()
         if not answer:
-            raise BenchError(f"The contestant {self.name} has ended; see its messages above.")
+            raise BenchError(f"The contestant {self.name} has stopped; see its messages above.")
         self.last = json.loads(answer)
         if "error" in self.last:
             raise BenchError(f"{self.name}: {self.last['error']}")
         self.seconds += self.last["seconds"] if keep else []
 
     def close(self) -> None:
-        self._process.communicate()           # closes both ends, and waits
+        self._process.communicate()           # closes its input, and waits
 
 
-def rounds_of(steps: int) -> int:
-    """How many rounds make at least so many steps."""
+def round_count(steps: int) -> int:
+    """The number of rounds for at least this many steps."""
     return -(-steps // _ROUND)
 
 
-def compete(names: Sequence[str], task: Task, steps: int = 30,
+def compete(names: Sequence[str], task: BenchTask, steps: int = 30,
             progress: Callable[[int, int], None] | None = None) -> dict[str, Timing]:
-    """At least `steps` steps of each, in turns."""
+    """Time at least `steps` steps of each contestant, in turns."""
     contestants: list[_Contestant] = []
     try:
         for name in names:
             contestants.append(_Contestant(name, task))
         for contestant in contestants:
             contestant.run(_WARM_UP, keep=False)
-        rounds = rounds_of(steps)
+        rounds = round_count(steps)
         for number in range(rounds):
             for contestant in contestants:
-                sleep(0.05)   # let the threads of the one before fall asleep
+                sleep(0.05)   # let the threads of the previous one go to sleep
                 contestant.run(_ROUND, keep=True)
             if progress is not None:
                 progress(number + 1, rounds)

@@ -1,4 +1,4 @@
-"""One contestant's process: reads a number of steps, takes them, answers with their times; until end of input."""
+"""The process of a contestant: reads numbers of steps from its input, and answers with their times as JSON."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ from ..randomness import generator
 from ..text.batches import MLMBatch
 from ..text.masking import mask_tokens
 from ..training.process_memory import peak_resident_bytes
-from .contest import Task
+from .contest import BenchTask
 
-Step = Callable[[], float]            # takes one step, returns the loss
+Step = Callable[[], float]            # performs one step and returns the loss
 
 
-def make_batch(config: ModelConfig, task: Task) -> MLMBatch:
-    """Random words, 15 % of them masked; the same for every contestant."""
+def make_batch(config: ModelConfig, task: BenchTask) -> MLMBatch:
+    """Random ids, 15 % of them masked; the same for every contestant."""
     rng = generator(task.seed, "bench")
     ids = rng.integers(5, config.vocab_size, (task.batch_size, task.length))
     ids[:, 0], ids[:, -1] = 2, 3
@@ -28,7 +28,7 @@ def make_batch(config: ModelConfig, task: Task) -> MLMBatch:
     return MLMBatch(masked, targets, positions, np.ones(ids.shape, bool))
 
 
-def mini_bert_step(config: ModelConfig, task: Task) -> Step:
+def mini_bert_step(config: ModelConfig, task: BenchTask) -> Step:
     from ..core.model import MiniBERT
     from ..training.config import TrainingConfig
     from ..training.trainer import Trainer
@@ -46,21 +46,21 @@ def mini_bert_step(config: ModelConfig, task: Task) -> Step:
     return lambda: next(steps)
 
 
-def floor_step(config: ModelConfig, task: Task) -> Step:
+def floor_step(config: ModelConfig, task: BenchTask) -> Step:
     from .floor import products
 
     steps = products(config, task, make_batch(config, task))
     return lambda: next(steps)
 
 
-Makers = Mapping[str, Callable[[ModelConfig, Task], Step]]
+Makers = Mapping[str, Callable[[ModelConfig, BenchTask], Step]]
 MAKERS: Makers = {"mini-bert": mini_bert_step, "floor": floor_step}
 
 
 def serve(makers: Makers) -> None:
-    """Be the contestant, and do the task, that the command line names."""
-    name, task = sys.argv[1], Task(**json.loads(sys.argv[2]))
-    answers, sys.stdout = sys.stdout, sys.stderr          # what libraries print is no answer
+    """Run the contestant and the task given on the command line."""
+    name, task = sys.argv[1], BenchTask(**json.loads(sys.argv[2]))
+    answers, sys.stdout = sys.stdout, sys.stderr          # libraries may print, too
 
     def answer(content: dict[str, Any]) -> None:
         answers.write(json.dumps(content) + "\n")

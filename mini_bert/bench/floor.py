@@ -1,7 +1,7 @@
-"""The floor of a step: its large matrix products and nothing else, on the same threads.
+"""The floor of a training step: only its large matrix products, on the same threads.
 
-For each linear map on N rows there are three: x W, dy W^T and x^T dy. A step cannot be faster than these;
-the share of the floor in a step says how little the rest costs.
+Each linear map on N rows has three products: x W, dy W^T and x^T dy. A step cannot be faster than these, so the ratio
+of the floor to a step shows how little everything else costs.
 """
 
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ from ..core.config import ModelConfig
 from ..text.batches import MLMBatch
 from ..training.config import TrainingConfig
 from ..training.workers import workers
-from .contest import Task
+from .contest import BenchTask
 
 
 def shapes(config: ModelConfig, rows: int, masked: int) -> list[tuple[int, int, int]]:
-    """(rows, in, out) of each linear map of an MLM step: in the last layer, Q and what follows see masked rows."""
+    """(rows, in, out) of each linear map of an MLM step; the last layer computes Q and what follows at masked rows."""
     H, I, V = config.hidden_size, config.intermediate_size, config.vocab_size
     whole = [(rows, H, H)] * 4 + [(rows, H, I), (rows, I, H)]
     last = [(rows, H, H)] * 2 + [(masked, H, H)] * 2 + [(masked, H, I), (masked, I, H)]
     return whole * (config.num_layers - 1) + last + [(masked, H, V)]
 
 
-def products(config: ModelConfig, task: Task, batch: MLMBatch) -> Iterator[float]:
-    """Computes all of them, each thread its share of the batch, again and again."""
+def products(config: ModelConfig, task: BenchTask, batch: MLMBatch) -> Iterator[float]:
+    """Compute all products, the batch divided among the threads; one iteration is one step."""
     size = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
                           threads=task.threads).resolved(config).micro_batch_size
     parts = [slice(start, start + size) for start in range(0, task.batch_size, size)]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..objectives.masked import masked_predictions, micro_batches
-from ..text.batches import Batches, MLMBatch
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..training.workers import Workers, workers
 from .ngrams import NgramCounts
@@ -78,7 +78,7 @@ class Frequencies(NgramCounts):
     """
 
     def __init__(self, corpus: Corpus, vocab_size: int, *, leave_out: bool = False):
-        super().__init__(corpus.stretches("train"), vocab_size, leave_out=leave_out)
+        super().__init__(corpus.token_chunks("train"), vocab_size, leave_out=leave_out)
 
     def unigram_loss(self, p: Predictions) -> float:
         return float(-np.log(self.unigram(p.token)).mean())
@@ -108,7 +108,7 @@ def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", 
 def masked_batches(corpus: Corpus, split: str, length: int, seed: int, max_sequences: int | None) -> list[MLMBatch]:
     """A split, or about `max_sequences` sequences of it, in micro-batches with 15 % of the tokens masked."""
     size = _BATCH if max_sequences is None else min(_BATCH, max_sequences)
-    batches = Batches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
+    batches = MLMBatches(corpus, split, max_seq_length=length, batch_size=size, seed=seed)
     steps = len(batches) if max_sequences is None else min(len(batches), max_sequences // size)
     return [part for step in range(steps) for part in micro_batches(batches[step], _MICRO_BATCH)]
 

@@ -58,7 +58,7 @@ class NgramCounts:
         if len(names) == 1 and (Path(names[0]) / MANIFEST).is_file():
             corpus = Corpus(names[0])
             corpus.require_vocabulary(tokenizer)
-            return cls(corpus.stretches("train"), len(tokenizer))
+            return cls(corpus.token_chunks("train"), len(tokenizer))
         report = ReadingReport()
         counted = cls(_tokenised([str(name) for name in names], tokenizer, report), len(tokenizer))
         counted.invalid_bytes = report.invalid

@@ -1,14 +1,14 @@
 """From text to a model in one call: vocabulary, corpus, training within a budget, evaluation, report.
 
     OUT/tokenizer      the vocabulary, learned or grown
-    OUT/corpus         the text as tokens, a part of it held out
-    OUT/run            the training; its best/ is the model
-    OUT/fit.json       what was asked for, and what came of it
-    OUT/report.html    the same for a person
+    OUT/corpus         the text as tokens, part of it held out
+    OUT/run            the training run; its best/ is the model
+    OUT/fit.json       the arguments and the results
+    OUT/report.html    the results as a page
 
-Each part is whole or absent, so the same call again goes on where the last one was stopped.
+Each stage is complete or absent, so the same call continues where an earlier one stopped.
 """
 
-from .pipeline import Fitted, Stopped, fit
+from .pipeline import FitResult, Stopped, fit
 
-__all__ = ["Fitted", "Stopped", "fit"]
+__all__ = ["FitResult", "Stopped", "fit"]

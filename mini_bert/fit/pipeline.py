@@ -1,4 +1,4 @@
-"""The stages of a fit, one after the other."""
+"""The stages of a fit, in order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,30 +20,30 @@ from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from ..text.wordpiece.tokenizer_files import WHOLE
+from ..text.wordpiece.tokenizer_files import TOKENIZER_JSON
 from ..training.grow import grow_model
 from ..training.log import read_log
 from ..training.loop import Listener
 from ..training.run import CONFIG, resume_run, start_run
 from ..training.trainer import Trainer
-from .request import LARGEST_VOCABULARY, NEW_WORDS, Request, claim, read_result, release, write_result
+from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
 
 REPORT = "report.html"
-_LONGEST_DOCUMENT = 4096      # tokens; longer ones are cut, so that some of any text can be held out
+_LONGEST_DOCUMENT = 4096      # tokens; longer ones are split, so that part of any text can be held out
 _HELD_OUT = 0.03              # of the documents
-_BYTES_A_PIECE = 400          # a vocabulary larger than the text divided by this has pieces that hardly occur
+_BYTES_PER_PIECE = 400          # a larger vocabulary for the size of the text has pieces that hardly occur
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What came of a fit."""
+class FitResult:
+    """The result of a fit."""
 
-    model: Path                           # a directory for mini_bert.load and the commands' --model
+    model: Path                           # a directory for mini_bert.load and --model
     report: Path
-    heldout: MaskedReport | None          # None if there was too little text to hold any out
-    before: MaskedReport | None           # of the model to begin with, on the same text and masks
+    heldout: MaskedReport | None          # None if nothing could be held out
+    before: MaskedReport | None           # of the initial model, on the same text and masks
     examples: list[Example]
     facts: dict[str, str]
 
@@ -57,7 +57,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Training was interrupted by a signal. What is there is saved, and the same call goes on."""
+    """Training was interrupted by a signal; the same call continues it."""
 
     signal: Signals
     saved: bool
@@ -66,15 +66,15 @@ class Stopped:
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
         budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
         vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
-        listener: Listener | None = None, say: Say = lambda sentence: None) -> Fitted | Stopped:
-    """Make a model of the text in `sources`: files, folders, patterns, or names such as "pydocs".
+        listener: Listener | None = None, say: Say = lambda sentence: None) -> FitResult | Stopped:
+    """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
-    `start` is a shipped model or a directory to begin with; its vocabulary is kept and gains the text's own words.
-    The text is prepared by several processes, so a script that calls this needs `if __name__ == "__main__":`.
+    `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
+    Several processes prepare the text, so a script that calls this needs `if __name__ == "__main__":`.
     """
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
-    request = Request(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
-                      new_words, cased, seed)
+    request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
+                         new_words, cased, seed)
     folder = Path(out)
     request.check(folder)
     claim(folder, request)
@@ -90,12 +90,12 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     trainer.train()
     if trainer.interrupted is not None:
         return Stopped(trainer.interrupted, trainer.saved == trainer.state.step)
-    say("Evaluating on the text that was held out.")
+    say("Evaluating on the held-out text.")
     return _result(folder, request, trainer, corpus)
 
 
-def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
-    if (folder / WHOLE).exists():                 # the file that is written last
+def _tokenizer(folder: Path, request: FitRequest, say: Say) -> WordPieceTokenizer:
+    if (folder / TOKENIZER_JSON).exists():                 # written last
         return WordPieceTokenizer.load(folder)
     say("Counting the words of the text.")
     reading = ReadingReport()
@@ -104,10 +104,10 @@ def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
         base = WordPieceTokenizer.load(request.start)
         words = count_words(texts, base.lowercase, base.strip_accents)
         tokenizer = grow_vocabulary(base, words, NEW_WORDS if request.new_words is None else request.new_words)
-        say(f"The vocabulary of {request.start} grows by {len(tokenizer) - len(base):,} words of the text.")
+        say(f"Added {len(tokenizer) - len(base):,} words of the text to the vocabulary of {request.start}.")
     else:
         words = count_words(texts, lowercase=not request.cased)
-        enough = max(512, min(LARGEST_VOCABULARY, reading.bytes_read // _BYTES_A_PIECE))
+        enough = max(512, min(LARGEST_VOCABULARY, reading.bytes_read // _BYTES_PER_PIECE))
         size = enough if request.vocab_size is None else request.vocab_size
         tokenizer = WordPieceTokenizer(learn_vocabulary(words, size, alphabet_limit=max(1, size // 3)),
                                        lowercase=not request.cased)
@@ -116,42 +116,44 @@ def _tokenizer(folder: Path, request: Request, say: Say) -> WordPieceTokenizer:
     return tokenizer
 
 
-def _corpus(folder: Path, request: Request, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
+def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
     if not (folder / MANIFEST).exists():
         say("Preparing the corpus.")
         prepare(request.sources, tokenizer, folder, heldout=_HELD_OUT, longest_document=_LONGEST_DOCUMENT)
     corpus = Corpus(folder)
-    made = corpus.manifest
-    say(f"{made.tokens:,} tokens in {made.documents:,} documents, {made.heldout_documents:,} of them held out.")
-    for sentence in _losses(corpus):
+    manifest = corpus.manifest
+    say(f"{manifest.tokens:,} tokens in {manifest.documents:,} documents, {manifest.heldout_documents:,} of them held "
+        "out.")
+    for sentence in _dropped_text(corpus):
         say(sentence)
     if not corpus.has_words("train"):
-        raise CorpusError("The vocabulary knows no word of the text, so there is nothing to learn; try a larger one.")
+        raise CorpusError("The vocabulary has no word of the text, so there is nothing to learn; try a larger one.")
     return corpus
 
 
-def _losses(corpus: Corpus) -> list[str]:
-    """What of the text did not become tokens."""
-    made, sentences = corpus.manifest, []
-    if made.duplicate_paragraphs:
-        sentences.append(f"{made.duplicate_paragraphs:,} of {made.paragraphs:,} paragraphs occur again and were left "
-                         "out.")
-    if made.unknown_tokens:
-        sentences.append(f"{made.unknown_tokens / made.tokens:.2%} of the tokens are unknown to the vocabulary.")
-    if made.invalid_bytes:
-        sentences.append(f"{made.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first: "
-                         f"{made.first_invalid}.")
+def _dropped_text(corpus: Corpus) -> list[str]:
+    """Sentences about text that was left out or replaced."""
+    manifest, sentences = corpus.manifest, []
+    if manifest.duplicate_paragraphs:
+        sentences.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs are duplicates and "
+                         "were left out.")
+    if manifest.unknown_tokens:
+        share = manifest.unknown_tokens / manifest.tokens
+        sentences.append(f"{share:.2%} of the tokens are [UNK], not in the vocabulary.")
+    if manifest.invalid_bytes:
+        sentences.append(f"{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first is "
+                         f"{manifest.first_invalid}.")
     return sentences
 
 
-def _initial(request: Request, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
-    """The model to begin with, grown to the vocabulary."""
+def _initial(request: FitRequest, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
+    """The initial model, extended to the vocabulary."""
     if request.start is None:
         return None
     return grow_model(load(request.start), WordPieceTokenizer.load(request.start), tokenizer)
 
 
-def _trainer(run: Path, request: Request, tokenizer: WordPieceTokenizer, corpus: Corpus,
+def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
              listener: Listener | None) -> Trainer:
     if (run / CONFIG).exists():
         return resume_run(run, data=corpus.directory, listener=listener)
@@ -160,7 +162,7 @@ def _trainer(run: Path, request: Request, tokenizer: WordPieceTokenizer, corpus:
     return start_run(model, training, corpus.directory, run, initial=initial, listener=listener)
 
 
-def _result(folder: Path, request: Request, trainer: Trainer, corpus: Corpus) -> Fitted:
+def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus) -> FitResult:
     run = folder / "run"
     best = run / ("best" if (run / "best").exists() else "final")
     model, initial = load(best), _initial(request, corpus.tokenizer)
@@ -170,17 +172,17 @@ def _result(folder: Path, request: Request, trainer: Trainer, corpus: Corpus) ->
         heldout, before = (None if network is None else evaluate_corpus(
             network, corpus, length=trainer.config.max_seq_length, threads=trainer.config.threads,
             frequencies=frequencies) for network in (model, initial))
-    made, state = corpus.manifest, trainer.state
+    manifest, state = corpus.manifest, trainer.state
     new = len(corpus.tokenizer) - len(WordPieceTokenizer.load(request.start)) if request.start is not None else 0
-    facts = {"text": f"{made.bytes_read / 1e6:,.1f} MB, {made.tokens:,} tokens",
+    facts = {"text": f"{manifest.bytes_read / 1e6:,.1f} MB, {manifest.tokens:,} tokens",
              "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
              "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start
                                                                        else ""),
              "training": f"{state.step:,} steps, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
                          f"{trainer.config.threads} threads"}
-    if lost := _losses(corpus):
+    if lost := _dropped_text(corpus):
         facts["left out"] = " ".join(lost)
-    fitted = Fitted(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
+    fitted = FitResult(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
     write_page(fitted.report, fit_page(
         f"A model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)), heldout=heldout, before=before,
         found=fitted.examples, masking_rate=trainer.config.masking_rate))

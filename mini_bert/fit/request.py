@@ -1,5 +1,4 @@
-"""What a fit is asked for: refused before anything is written if it cannot be, and kept to compare the next call with.
-"""
+"""The arguments of a fit: checked before anything is written, and stored so that a later call can be compared."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +9,7 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..factory import load
-from ..files import write_files
+from ..files import read_json, write_files
 from ..inference.inputs import require_vocabulary
 from ..text.corpora.sources import find_sources
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
@@ -18,25 +17,25 @@ from ..training.config import TrainingConfig, load_run_config
 from ..training.initial_model import require_suitable
 
 RESULT = "fit.json"
-LARGEST_VOCABULARY = 8192     # of those that are made without a wish
-NEW_WORDS = 1000
-_EVALUATIONS, _EVAL_SEQUENCES = 20, 128       # over the training: little, as the end measures all that was held out
-# settings that have an argument of their own
+LARGEST_VOCABULARY = 8192     # by default
+NEW_WORDS = 1000              # by default
+_EVALUATIONS, _EVAL_SEQUENCES = 20, 128       # during training; the end evaluates on all held-out text
+# settings that have their own argument
 _ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.steps": "budget",
               "model.vocab_size": "vocab_size"}
 
 
 @dataclass(frozen=True)
-class Request:
+class FitRequest:
     """The arguments of a fit."""
 
     sources: tuple[str, ...]
     budget: str = "30m"
-    start: str | None = None              # the model to begin with; None for a new one
-    config: str = "mini"                  # of a new model, and how it is trained
-    changes: tuple[str, ...] = ()         # of the config, such as "training.learning_rate=5e-4"
-    vocab_size: int | None = None         # None: what the text is enough for
-    new_words: int | None = None          # of the text, added to the vocabulary of `start`
+    start: str | None = None              # the initial model; None for a new one
+    config: str = "mini"                  # a preset or file for a new model and its training
+    changes: tuple[str, ...] = ()         # to the config, such as "training.learning_rate=5e-4"
+    vocab_size: int | None = None         # None: by the size of the text
+    new_words: int | None = None          # of the text to add to the vocabulary of `start`
     cased: bool = False
     seed: int = 0
 
@@ -54,17 +53,17 @@ class Request:
         return any(change.partition("=")[0].strip() == key for change in self.changes)
 
     def check(self, out: Path) -> None:
-        """Refuse what cannot be, as far as that can be known before the text is read."""
+        """Refuse invalid arguments, as far as possible before reading the text."""
         for key, argument in _ARGUMENTS.items():
             if self._sets(key):
-                raise ConfigError(f"{key} is not set in a fit: give {argument} instead.")
+                raise ConfigError(f"{key} cannot be set in a fit; give {argument} instead.")
         if self.vocab_size is not None and self.vocab_size < 10:
             raise ConfigError(f"vocab_size must be at least 10, not {self.vocab_size}.")
         if self.new_words is not None and self.new_words < 0:
             raise ConfigError(f"new_words must be at least 0, not {self.new_words}.")
         if self.start is None:
             if self.new_words is not None:
-                raise ConfigError("new_words are for a model to begin with (--from); a new one learns all its words.")
+                raise ConfigError("new_words needs an initial model (--from); a new model learns its whole vocabulary.")
             initial = None
         else:
             initial = self._check_start(self.start)
@@ -73,74 +72,73 @@ class Request:
         require_suitable(model, training)
         for name in self.sources:
             if name == "-" or Path(name).is_fifo():
-                raise CorpusError("A fit reads its text more than once; save standard input to a file first.")
+                raise CorpusError("A fit reads its text more than once; save piped text to a file first.")
             if Path(name).is_dir() and out.resolve().is_relative_to(Path(name).resolve()):
-                raise CorpusError(f"{out} is inside {name}, whose files are the text; choose a directory elsewhere.")
+                raise CorpusError(f"{out} is inside the text folder {name}; choose a directory elsewhere.")
         find_sources(self.sources)
 
     def _check_start(self, start: str) -> MiniBERT:
         if self.vocab_size is not None:
-            raise ConfigError("A model to begin with brings its vocabulary: give new_words, not vocab_size.")
+            raise ConfigError("An initial model has its own vocabulary; give new_words, not vocab_size.")
         if self.cased:
-            raise ConfigError("A model to begin with brings its vocabulary, which is cased or not.")
+            raise ConfigError("An initial model has its own vocabulary, which is cased or not; leave out cased.")
         if any(change.startswith("model.") for change in self.changes):
-            raise ConfigError("A model to begin with cannot be changed; only its training can be set.")
+            raise ConfigError("The config of an initial model cannot be changed; set only training options.")
         model, tokenizer = load(start), WordPieceTokenizer.load(start)
         require_vocabulary(model, tokenizer)
         if "mlm_head_b" not in model.params:
-            raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be trained further.")
+            raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be the initial model.")
         return model
 
     def description(self) -> dict[str, Any]:
-        """As in fit.json: the arguments, and the text as it is now."""
+        """The arguments and the state of the text's files, as stored in fit.json."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        found["text"] = [_trace(Path(source.name)) for source in find_sources(self.sources)]
+        found["text"] = [_file_state(Path(source.name)) for source in find_sources(self.sources)]
         return found
 
 
-def _trace(path: Path) -> list[str | int]:
-    """What changes when a file does. Other sources, such as pydocs, have a name alone."""
+def _file_state(path: Path) -> list[str | int]:
+    """What changes with a file: path, size and time. Other sources, such as pydocs, only have a name."""
     if not path.is_file():
         return [str(path)]
     status = path.stat()
     return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
-def claim(folder: Path, request: Request) -> None:
-    """Make the directory this request's, or go on with it; refuse one with other things, or of another request."""
-    asked = None
+def claim(folder: Path, request: FitRequest) -> None:
+    """Reserve the directory for this request, or continue it; refuse one with other content or another request."""
+    described = None
     if (folder / RESULT).exists():
         known = read_result(folder).get("request")
         if not isinstance(known, dict):
-            raise CheckpointError(f"{folder / RESULT} is damaged; choose another directory, or remove this one.")
-        asked = request.description()
-        other = next((key for key in asked if known.get(key) != asked[key]), None)
+            raise CheckpointError(f"{folder / RESULT} is damaged; remove {folder}, or choose another directory.")
+        described = request.description()
+        other = next((key for key in described if known.get(key) != described[key]), None)
         if other == "text":
-            raise CheckpointError(f"The text has changed since the fit in {folder} began; choose another directory.")
+            raise CheckpointError(f"The text has changed since the fit in {folder} started; choose another directory.")
         if other is not None:
             raise CheckpointError(
-                f"{folder} holds another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
-                f"{asked[other]!r}. Choose another directory; to train a model for longer, begin with it.")
+                f"{folder} has another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
+                f"{described[other]!r}. Choose another directory; to train that model further, start from it.")
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CheckpointError(f"{folder} exists already and is not empty; choose another directory.")
-    if asked is None:
+        raise CheckpointError(f"{folder} already exists and is not empty; choose another directory.")
+    if described is None:
         write_result(folder, {"request": request.description()})
 
 
 def release(folder: Path) -> None:
-    """Undo a claim of which nothing has come: a refused text leaves nothing behind."""
+    """Undo `claim` if nothing else was written, so that refused text leaves nothing behind."""
     if {path.name for path in folder.iterdir()} == {RESULT}:
         (folder / RESULT).unlink()
         folder.rmdir()
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """fit.json; what cannot be read is empty."""
+    """The content of fit.json; empty if it cannot be read."""
     try:
-        content = json.loads((folder / RESULT).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(folder / RESULT, CheckpointError) or {}
+    except CheckpointError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def write_result(folder: Path, content: dict[str, Any]) -> None:

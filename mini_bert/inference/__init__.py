@@ -1,1 +1,1 @@
-"""Answers with a trained model: words for masks, vectors for sentences, likelihoods."""
+"""Using a trained model: filling masks, sentence vectors, pseudo-log-likelihoods."""

@@ -1,4 +1,4 @@
-"""Vectors for sentences: the mean of their tokens' hidden states; and the sentences that are nearest to one."""
+"""Sentence vectors, as the mean of the hidden states, and nearest neighbours."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,18 +9,18 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from .inputs import Progress, by_length, padded, require_vocabulary
+from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
 
 
 def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
           normalise: bool = True, progress: Progress | None = None,
           too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
-    """One vector (N, H) a text: the mean over its tokens, [CLS] and [SEP] among them, of length one if so wished.
+    """One vector per text, (N, H): the mean over its tokens including [CLS] and [SEP], scaled to unit length.
 
-    Texts longer than the model takes are cut; their numbers are added to `too_long`.
+    Texts longer than the model's maximum are truncated, and their indices are appended to `too_long`.
     """
     if isinstance(texts, str):
-        raise InputError("embed takes several texts; put a single one into a list.")
+        raise InputError("embed takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
     rows, longest = [tokenizer.encode(text) for text in texts], model.config.max_seq_length
     for number, row in enumerate(rows):
@@ -30,8 +30,8 @@ def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
                 too_long.append(number)
     vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
     done = 0
-    for numbers in by_length(rows, batch_size):
-        ids, mask = padded([rows[i] for i in numbers], tokenizer.vocabulary.pad)
+    for numbers in batches_by_length(rows, batch_size):
+        ids, mask = pad_sequences([rows[i] for i in numbers], tokenizer.vocabulary.pad)
         hidden, _ = model.encode(ids, mask, forward_only=True)               # (B, T, H), nothing else is kept
         weights = mask / mask.sum(axis=1, keepdims=True)
         vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))
@@ -44,7 +44,7 @@ def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
 
 
 class Neighbour(NamedTuple):
-    """A text that is near to another, and the cosine of the angle between them."""
+    """A text, and the cosine similarity of its vector to the query's."""
 
     text: str
     number: int
@@ -54,12 +54,12 @@ class Neighbour(NamedTuple):
 def similar(model: MiniBERT, tokenizer: WordPieceTokenizer, query: str, texts: Sequence[str], *, top: int = 5,
             batch_size: int = 32, progress: Progress | None = None,
             too_long: list[int] | None = None) -> list[Neighbour]:
-    """The `top` texts whose vectors point most nearly where the query's does.
+    """The `top` texts whose vectors have the highest cosine similarity to the query's.
 
-    Those longer than the model takes are cut; the numbers of such texts are added to `too_long`.
+    Texts longer than the model's maximum are truncated, and their indices are appended to `too_long`.
     """
     if not texts:
-        raise InputError("There are no texts to compare with.")
+        raise InputError("There are no texts to compare the query with.")
     vectors = embed(model, tokenizer, texts, batch_size=batch_size, progress=progress, too_long=too_long)
     cosines = vectors @ embed(model, tokenizer, [query])[0]
     return [Neighbour(texts[i], i, float(cosines[i])) for i in np.argsort(-cosines, kind="stable")[:top].tolist()]

@@ -1,4 +1,4 @@
-"""Sentences of a corpus with one word hidden, and what a model makes of them."""
+"""Example predictions: sentences of a corpus with one word masked, and a model's candidates for it."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from ..text.corpora.corpus import Corpus
 from ..text.vocabulary import Vocabulary
 from .fill_mask import Candidate, fill_mask
 
-_SHORTEST, _LONGEST = 6, 24       # tokens of a sentence that is neither a heading nor hard to take in
-_LOOKED_AT = 2000                 # sentences, at the most
+_SHORTEST, _LONGEST = 6, 24       # tokens in an example
+_TRIED = 2000                     # sentences, at most
 
 
 class Example(NamedTuple):
-    """A sentence with [MASK], the word that stood there, and the candidates."""
+    """A sentence with [MASK], the masked word, and the candidates."""
 
     text: str
     truth: str
@@ -22,14 +22,11 @@ class Example(NamedTuple):
 
 def examples(model: MiniBERT, corpus: Corpus, count: int = 5, *, split: str = "heldout", top: int = 5,
              seed: int = 0) -> list[Example]:
-    """Sentences of a split, drawn by the seed; hidden are whole words, not endings or punctuation.
-
-    Of sentences that are too long the beginning is taken, up to the end of a word.
-    """
+    """Random sentences of a split with one whole word masked; long sentences are truncated at the end of a word."""
     rng, tokenizer = generator(seed, "examples"), corpus.tokenizer
     vocabulary = tokenizer.vocabulary
     found: dict[str, Example] = {}
-    for sentence in rng.permutation(_sentences(corpus, split))[:_LOOKED_AT].tolist():
+    for sentence in rng.permutation(_sentences(corpus, split))[:_TRIED].tolist():
         ids = corpus.tokens[int(corpus.sentences[sentence]) : int(corpus.sentences[sentence + 1])].tolist()
         ids = _shortened(ids, vocabulary, min(_LONGEST, model.config.max_seq_length - 2))
         places = _whole_words(ids, vocabulary)
@@ -52,7 +49,7 @@ def _sentences(corpus: Corpus, split: str) -> list[int]:
 
 
 def _shortened(ids: list[int], vocabulary: Vocabulary, longest: int) -> list[int]:
-    """At most `longest` tokens, without a word that would be cut."""
+    """The first `longest` tokens, without the beginning of a word that continues after them."""
     if len(ids) <= longest:
         return ids
     while longest and vocabulary.continues[ids[longest]]:
@@ -61,7 +58,7 @@ def _shortened(ids: list[int], vocabulary: Vocabulary, longest: int) -> list[int
 
 
 def _whole_words(ids: list[int], vocabulary: Vocabulary) -> list[int]:
-    """Where words of letters stand that are one piece; of one or two letters only if these are words, as in Chinese."""
+    """The positions of words that are one piece of letters, at least three if they are ASCII."""
     return [i for i, piece in enumerate(vocabulary[number] for number in ids)
             if piece.isalpha() and (len(piece) > 2 or not piece.isascii())
             and not (i + 1 < len(ids) and vocabulary.continues[ids[i + 1]])]

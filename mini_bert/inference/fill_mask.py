@@ -1,4 +1,4 @@
-"""Words for masks: what a masked language model was trained for."""
+"""Filling masks: the most probable words for each [MASK]."""
 
 from typing import NamedTuple
 
@@ -12,29 +12,29 @@ from .inputs import require_vocabulary
 
 
 class Candidate(NamedTuple):
-    """A word for a mask."""
+    """A candidate word for a mask."""
 
     token: str
     id: int
     probability: float
-    text: str                 # the sentence with it; other masks stay
+    text: str                 # the sentence with this word; other masks stay
 
 
 def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
-    """For each [MASK] of the text, in order, the `top` words that the model finds likeliest there.
+    """For each [MASK] of the text, in order, its `top` most probable words; special tokens are not words.
 
-    Several masks are filled each by itself, given all of them masked. Special tokens are no words.
+    Several masks are filled independently: each distribution is conditioned on all of them being masked.
     """
     require_vocabulary(model, tokenizer)
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
     ids = tokenizer.encode(text)
     if len(ids) > model.config.max_seq_length:
-        raise InputError(f"The text has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
+        raise InputError(f"The text has {len(ids)} tokens; the model takes at most {model.config.max_seq_length}.")
     array = np.array([ids])
     positions = array == tokenizer.vocabulary.mask
     if not positions.any():
-        raise InputError("The text has no [MASK] to fill; write for instance: The capital of France is [MASK].")
+        raise InputError("The text has no [MASK] to fill; an example is: The capital of France is [MASK].")
     logits, _ = model.forward(array, positions=positions)                 # (masks, V)
     words = tokenizer.vocabulary.ordinary_ids
     probabilities, _ = softmax_forward(logits[:, words])

@@ -1,4 +1,4 @@
-"""Texts on their way into a model: ids, in batches of similar length."""
+"""Batches of token ids for a model: padding, sorting by length, and checking the tokenizer."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,30 +9,31 @@ from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
-_SPARE_IDS = 1024             # that a model may have beyond its tokenizer's, whatever its size
+_SPARE_IDS = 1024             # unused ids that a model of any size may have
 Progress = Callable[[int], None]      # called with the number of texts done
 
 
 def require_vocabulary(model: MiniBERT, tokenizer: WordPieceTokenizer) -> None:
-    """Refuse a tokenizer whose ids mean something else to the model, or nothing.
+    """Refuse a tokenizer that does not belong to the model.
 
-    A model that was saved with its tokenizer knows the fingerprint of its vocabulary. For others the sizes are
-    compared: a model may have some ids more than there are pieces, to fill up a round number, but not a quarter.
+    A model saved with its tokenizer stores the fingerprint of the vocabulary. For other models the sizes are compared:
+    1,024 of a model's ids, or a quarter, may be unused, since vocabularies are often padded to a round number.
     """
     size, pieces = model.config.vocab_size, len(tokenizer)
     if pieces > size:
-        raise InputError(f"The tokenizer has {pieces} pieces, but the model knows {size}.")
+        raise InputError(f"The tokenizer has {pieces} pieces, but the model's vocabulary has only {size}; load both "
+                         "from one directory.")
     if model.vocab_digest is not None:
         if tokenizer.vocabulary.digest() != model.vocab_digest:
-            raise InputError(f"The tokenizer does not belong to the model: its {pieces} pieces are not those that the "
-                             "model was saved with, or are in another order; load both from one directory.")
+            raise InputError("The tokenizer does not belong to the model: it is not the vocabulary, or not the order, "
+                             "that the model was saved with; load both from one directory.")
     elif size - pieces > max(_SPARE_IDS, size // 4):
-        raise InputError(f"The tokenizer has {pieces} pieces, and the model {size}: it is not the model's; load both "
-                         "from one directory.")
+        raise InputError(f"The tokenizer does not belong to the model: it has {pieces} pieces, and the model's "
+                         f"vocabulary {size}; load both from one directory.")
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Rows of ids as one array (B, T), and the mask that is True at real tokens."""
+def pad_sequences(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Rows of ids as one array (B, T), and the attention mask, True at real tokens."""
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, pad, np.int64)
@@ -40,8 +41,8 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int6
     return ids, mask
 
 
-def by_length(rows: Sequence[Sequence[int]], batch_size: int) -> Iterator[npt.NDArray[np.int64]]:
-    """The numbers of the rows in batches of similar length, the longest first: what needs most memory comes at once."""
+def batches_by_length(rows: Sequence[Sequence[int]], batch_size: int) -> Iterator[npt.NDArray[np.int64]]:
+    """The indices of the rows in batches of similar length; the longest, which needs most memory, is first."""
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, not {batch_size}.")
     order = np.argsort([-len(row) for row in rows], kind="stable")

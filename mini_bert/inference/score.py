@@ -1,4 +1,4 @@
-"""Pseudo-log-likelihood: how likely a model finds a text, one token at a time.
+"""Pseudo-log-likelihood: the probability that a model assigns to a text, token by token.
 
     PLL(text) = sum over its tokens t of log p(t | the text with t masked)
 """
@@ -11,11 +11,11 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from .inputs import Progress, padded, require_vocabulary
+from .inputs import Progress, pad_sequences, require_vocabulary
 
 
 class Score(NamedTuple):
-    """The sum of log-probabilities, and each token's."""
+    """The pseudo-log-likelihood of a text, and the log-probability of each token."""
 
     total: float
     tokens: list[str]
@@ -23,21 +23,22 @@ class Score(NamedTuple):
 
     @property
     def perplexity(self) -> float:
-        """Of a token, on average: as if the model had so many words to choose from."""
+        """exp of the mean negative log-probability per token."""
         return float(np.exp(-self.total / len(self.tokens))) if self.tokens else float("nan")
 
 
 def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
           progress: Progress | None = None) -> list[Score]:
-    """The score of each text; a text of n tokens takes n forward passes, `batch_size` of them at a time."""
+    """The score of each text; a text of n tokens takes n forward passes, `batch_size` at a time."""
     if isinstance(texts, str):
-        raise InputError("score takes several texts; put a single one into a list.")
+        raise InputError("score takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
     scores = []
     for number, text in enumerate(texts):
         ids = tokenizer.encode(text)
         if len(ids) > model.config.max_seq_length:
-            raise InputError(f"Text {number + 1} has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
+            raise InputError(f"Text {number + 1} has {len(ids)} tokens; the model takes at most "
+                             f"{model.config.max_seq_length}.")
         places = range(1, len(ids) - 1)                   # all but [CLS] and [SEP]
         logs = [value for start in range(0, len(places), batch_size)
                 for value in _masked_one_by_one(model, tokenizer, ids, places[start : start + batch_size])]
@@ -48,7 +49,7 @@ def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
 
 
 def _masked_one_by_one(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list[int], places: range) -> list[float]:
-    rows, mask = padded([ids] * len(places), tokenizer.vocabulary.pad)
+    rows, mask = pad_sequences([ids] * len(places), tokenizer.vocabulary.pad)
     positions = np.zeros(rows.shape, bool)
     positions[np.arange(len(places)), list(places)] = True
     targets = rows[positions]

@@ -1,1 +1,1 @@
-"""Other people's formats."""
+"""Formats and data of other libraries: Hugging Face models, tokenizers and datasets."""

@@ -1,9 +1,8 @@
-"""Text from the Hugging Face hub, or from a directory that its library reads, as it streams in.
+"""Text streamed from the Hugging Face hub, or from a local directory that `datasets` can read.
 
     hub:NAME[:CONFIG][:SPLIT]       hub:wikitext:wikitext-2-v1:validation    hub:ag_news::test    hub:my/folder
 
-An example is a document, and its lines are the paragraphs. The text is the column `text`, or else the only
-column of strings.
+Each example is a document, and its lines are paragraphs. The text is the column `text`, or the only column of strings.
 """
 
 import re
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ..errors import CorpusError
+from ..errors import CorpusError, MiniBertError
 from ..evaluation.formats.named import TaskReader, register_reader
 from ..text.corpora.sources import ReadingReport, register_source
 
@@ -20,7 +19,7 @@ _NAME = re.compile(PREFIX + r"([A-Za-z]:[\\/][^:]*|[^:]+)(?::([^:]*))?(?::([^:]*
 
 
 class HubName(NamedTuple):
-    """What a name says. With one word behind the dataset, only the dataset knows which of the two it is."""
+    """The parts of a name. A single word after the dataset may be a config or a split; `config` has it."""
 
     dataset: str
     config: str | None = None
@@ -28,52 +27,54 @@ class HubName(NamedTuple):
 
 
 def parse_hub_name(name: str) -> HubName:
-    """hub:NAME[:CONFIG][:SPLIT] in its parts; an empty part is one left out."""
+    """Parse hub:NAME[:CONFIG][:SPLIT]; an empty part is the same as none."""
     found = _NAME.fullmatch(name)
     if found is None:
-        raise CorpusError(f"{name} is not of the form hub:NAME[:CONFIG][:SPLIT].")
+        raise CorpusError(f"{name} does not have the form hub:NAME[:CONFIG][:SPLIT].")
     return HubName(found[1], found[2] or None, found[3] or None)
 
 
 class HubSource:
-    """A split of a dataset, opened when this is made, so that a wrong name is told before anything is read."""
+    """A split of a dataset. It is opened at once, so that a wrong name is reported before anything is read."""
 
-    size: int | None = None       # a stream does not know the length of its text
+    size: int | None = None       # not known for a stream
 
     def __init__(self, name: str):
         self.name = name
-        self._examples, columns = opened(name)
+        self._examples, columns = open_dataset(name)
         self._column = _text_column(columns, name)
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
-        examples = iter(self._examples)
-        while True:
-            try:
-                text = next(examples)[self._column]
-            except StopIteration:
-                return
-            except Exception as error:
-                raise CorpusError(f"{self.name} cannot be read: {sentence_of(error)}.") from None
-            if isinstance(text, str):     # a null is no text
+        for example in read_examples(self._examples, self.name, CorpusError):
+            text = example.get(self._column)
+            if isinstance(text, str):     # it may be null or missing
                 report.bytes_read += len(text.encode("utf-8", "surrogatepass")) + 1
                 yield from filter(None, map(str.strip, text.splitlines()))
                 yield ""
 
 
-def opened(name: str) -> tuple[Any, dict[str, bool]]:
-    """The examples that a name stands for, as a stream; and their columns, with whether they hold strings."""
+def open_dataset(name: str) -> tuple[Any, dict[str, bool]]:
+    """A dataset as a stream of examples, and its columns: whether each holds strings."""
     parts = parse_hub_name(name)
     try:
-        # by its name: the library is no dependency, and must not be loaded before it is wanted
+        # imported here: the library is an extra, and slow to load
         library: Any = import_module("datasets")
-        _ = library.load_dataset      # a folder of that name can be imported too
+        _ = library.load_dataset      # a folder named datasets can be imported too
     except (ImportError, AttributeError):
         raise CorpusError(f'{name} needs the library datasets: pip install "mini-bert[hub]".') from None
     try:
         examples = _stream(library, parts)
         return examples, _columns(examples)
-    except Exception as error:        # whatever the library, the network or the files may raise
-        raise CorpusError(f"{name} cannot be opened: {sentence_of(error)}.") from None
+    except Exception as error:        # the library, the network and the files raise many kinds
+        raise CorpusError(f"{name} cannot be opened: {_summary(error)}.") from None
+
+
+def read_examples(examples: Any, name: str, error: type[MiniBertError]) -> Iterator[dict[str, Any]]:
+    """The examples of an open dataset; whatever the library raises becomes `error`."""
+    try:
+        yield from examples
+    except Exception as reason:
+        raise error(f"{name} cannot be read: {_summary(reason)}.") from None
 
 
 def _stream(library: Any, parts: HubName) -> Any:
@@ -84,7 +85,7 @@ def _stream(library: Any, parts: HubName) -> Any:
 
 
 def _columns(examples: Any) -> dict[str, bool]:
-    """The columns, and whether they hold strings. Where that is not declared, the first example shows it."""
+    """Whether each column holds strings, as declared or, if nothing is declared, in the first example."""
     if examples.features is not None:
         return {name: "string" in str(getattr(kind, "dtype", "")) for name, kind in examples.features.items()}
     return {name: isinstance(value, str) for name, value in next(iter(examples), {}).items()}
@@ -102,19 +103,19 @@ def _text_column(columns: dict[str, bool], name: str) -> str:
                       f"hold strings: {', '.join(strings or columns)}.")
 
 
-def sentence_of(error: Exception) -> str:
-    """The beginning of what an error says, as part of a sentence."""
-    said = str(error).strip() or type(error).__name__
-    return said.splitlines()[0][:300].rstrip(" .")
+def _summary(error: Exception) -> str:
+    """The first line of an error's message, without its full stop."""
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0][:300].rstrip(" .")
 
 
 def _task_reader() -> TaskReader:
-    from .hub_tasks import HubTasks  # not above: it brings the readers of all formats along
+    from .hub_tasks import HubTasks  # here: it imports the readers of all formats
 
     return HubTasks()
 
 
 def register_hub() -> None:
-    """Let names that begin with hub: stand wherever a file may."""
+    """Accept hub: names wherever a file is accepted."""
     register_source(PREFIX, HubSource)
     register_reader(PREFIX, _task_reader)

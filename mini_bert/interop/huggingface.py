@@ -1,8 +1,7 @@
-"""Hugging Face's BERT layout: their names and orientation of the same arrays.
+"""Hugging Face's BERT layout: the same arrays under other names, with linear weights transposed to (out, in).
 
-Opens the directories of BertModel, BertForMaskedLM, BertForPreTraining and sentence-transformers
-models built on them. Models in BERT's architecture are saved so that transformers opens them.
-Their linear layers keep W transposed, as (out, in).
+Loads the directories of BertModel, BertForMaskedLM, BertForPreTraining and of sentence-transformers models built on
+them. Models with BERT's architecture are saved in this layout, so that transformers can load them.
 """
 
 import re
@@ -16,7 +15,7 @@ from ..core.params import Parameters
 from ..core.storage.model_files import Tensors
 from ..errors import CheckpointError, ConfigError
 
-# our config field: (their key, their default where a file leaves it out)
+# our config field: (their key, their default)
 _FIELDS: dict[str, tuple[str, Any]] = {
     "num_layers": ("num_hidden_layers", 12),
     "num_heads": ("num_attention_heads", 12),
@@ -32,9 +31,9 @@ _FIELDS: dict[str, tuple[str, Any]] = {
 }
 _ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
                 "gelu_pytorch_tanh": "gelu_tanh"}
-# our head's word: their class, and the prefix of its encoder's names
+# our MLM head: their class, and the prefix of its encoder's names
 _CLASSES = {"bert": ("BertForMaskedLM", "bert."), "none": ("BertModel", "")}
-# the slots that make a model BERT's
+# the settings of BERT's architecture
 _BERT = {"position_embeddings": "learned", "embedding_layernorm": True, "attention_bias": True,
          "attention": "multi_head", "score_terms": "", "feedforward": "mlp", "norm": "layernorm", "block": "post_ln",
          "stack": "plain", "final_layernorm": False, "scale_residual_init": False}
@@ -65,9 +64,9 @@ _HEAD = {
     "mlm_transform_ln_beta": "cls.predictions.transform.LayerNorm.bias",
     "mlm_head_b": "cls.predictions.bias",
 }
-# the linear layers, which they store as (out, in)
+# the linear weights, stored as (out, in)
 _TRANSPOSED = re.compile(r"W_[QKVO]_\d+|W[12]_\d+|mlm_transform_W|pooler_W")
-# not parameters of ours: a buffer of position numbers, and the next-sentence classifier
+# not our parameters: a buffer of position numbers, and the next-sentence classifier
 _IGNORED = re.compile(r"(bert\.)?embeddings\.position_ids|cls\.seq_relationship\..*")
 
 
@@ -83,10 +82,10 @@ def _names(config: ModelConfig) -> Iterator[tuple[str, str]]:
 
 
 class BertLayout:
-    metadata = {"format": "pt"}           # transformers refuses a file without it
+    metadata = {"format": "pt"}           # transformers requires it
 
     def claims(self, config: Mapping[str, Any]) -> bool:
-        # old configs do not name their type
+        # old configs have no model_type
         return config.get("model_type", "bert") == "bert" and "num_hidden_layers" in config
 
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
@@ -95,11 +94,11 @@ class BertLayout:
         bare = {_modern(name).removeprefix("bert."): name for name in kept}
         if len(bare) < len(kept):
             twice = next(name for name in kept if bare[_modern(name).removeprefix("bert.")] != name)
-            raise CheckpointError(f"{source} has {twice} twice, under two spellings.")
+            raise CheckpointError(f"{source} has {twice} twice, under its old and its new name.")
         task = [name for name in kept if name.startswith(("classifier.", "qa_outputs."))]
         if task:
-            raise CheckpointError(f"{source} is a model with a task head ({task[0]}); "
-                                  "encoders and masked language models can be opened.")
+            raise CheckpointError(f"{source} has a task head ({task[0]}); only encoders and masked language models are "
+                                  "supported.")
         named = {name: tensors[spelled] for name, spelled in bare.items()}
         _drop_tied(named, source)
         ours = self._read_config(config, named, source)
@@ -113,10 +112,10 @@ class BertLayout:
     def _read_config(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> ModelConfig:
         word = config.get("hidden_act", "gelu")
         if not isinstance(word, str) or word not in _ACTIVATIONS:
-            raise ConfigError(f"{source}: hidden_act {str(word)[:100]!r} is not a choice; "
-                              f"choose one of {', '.join(_ACTIVATIONS)}.")
+            raise ConfigError(f"{source}: hidden_act {str(word)[:100]!r} is not supported; the choices are "
+                              f"{', '.join(_ACTIVATIONS)}.")
         if config.get("position_embedding_type", "absolute") != "absolute" or config.get("is_decoder"):
-            raise ConfigError(f"{source}: only BERT encoders with absolute positions can be opened.")
+            raise ConfigError(f"{source}: only BERT encoders with absolute positions are supported.")
         sizes = {ours: config.get(theirs, default) for ours, (theirs, default) in _FIELDS.items()}
         return ModelConfig.from_dict({
             **sizes, **_BERT, "activation": _ACTIVATIONS[word],
@@ -143,12 +142,12 @@ class BertLayout:
 
 
 def _modern(name: str) -> str:
-    """Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta."""
+    """The present name of a tensor: checkpoints from TensorFlow call LayerNorm's parameters gamma and beta."""
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _drop_tied(tensors: Tensors, source: str) -> None:
-    """Remove the second copy of what is tied; a copy that differs would be another model."""
+    """Remove the copies of tied tensors; refuse a copy that differs from the original."""
     for copy, original in (("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
                            ("cls.predictions.decoder.bias", "cls.predictions.bias")):
         if copy not in tensors:
@@ -156,6 +155,6 @@ def _drop_tied(tensors: Tensors, source: str) -> None:
         if original not in tensors:
             tensors[original] = tensors[copy]
         elif not np.array_equal(tensors[copy], tensors[original]):
-            raise CheckpointError(f"{source}: {copy} differs from {original}; "
-                                  "BERT's MLM head with a decoder of its own cannot be opened.")
+            raise CheckpointError(f"{source}: {copy} differs from {original}; an MLM head that is not tied to the "
+                                  "embeddings is not supported.")
         del tensors[copy]

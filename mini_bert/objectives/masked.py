@@ -19,7 +19,7 @@ from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import target_losses
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
-from ..text.batches import Batches, MLMBatch
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from .objective import BatchSettings, Loss, Losses, Team
 
@@ -34,8 +34,8 @@ class MaskedLM:
         self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
         self.params: Parameters = model.params
 
-    def batches(self, corpus: Corpus, config: BatchSettings) -> Batches:
-        return Batches(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
+    def batches(self, corpus: Corpus, config: BatchSettings) -> MLMBatches:
+        return MLMBatches(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
                        mode=config.sequences, bucket=config.bucket, masking=config.masking(), seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
@@ -82,7 +82,7 @@ def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
 
 def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8) -> list[MLMBatch]:
     """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = Batches(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
+    batches = MLMBatches(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
                       mode=config.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-config.eval_sequences // size))
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]

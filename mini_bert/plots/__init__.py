@@ -1,6 +1,6 @@
-"""Arrays to figures, by matplotlib (the extra `viz`): one look, PNG, SVG or PDF, and inline in notebooks.
+"""Figures of arrays with matplotlib (the extra `viz`), in one style: PNG, SVG, PDF, and inline in notebooks.
 
-Nothing here knows a model: what is drawn is computed by `mini_bert.analysis` and `mini_bert.evaluation`.
+Nothing here knows a model: `mini_bert.analysis` and `mini_bert.evaluation` compute what is drawn.
 """
 
 from .curves import (
@@ -11,7 +11,6 @@ from .curves import (
     plot_training_curves,
     plot_weight_evolution,
 )
-from .look import Picture
 from .matrices import (
     plot_attention_grid,
     plot_confusion_matrix,
@@ -19,6 +18,7 @@ from .matrices import (
     plot_matrix,
     visualize_attention_patterns,
 )
+from .style import Picture
 from .surfaces import plot_embedding_projection, plot_loss_landscape, project
 
 __all__ = ["Picture", "plot_attention_grid", "plot_confusion_matrix", "plot_embedding_projection",

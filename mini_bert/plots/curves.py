@@ -1,4 +1,4 @@
-"""Figures of lines: training, gradients by layer, weights over time, probes by layer."""
+"""Figures of lines and bars: training curves, gradients by layer, weights over time, probes by layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .look import COLOURS, Picture, in_this_look, line, name_cells, one, picture
+from ..palette import COLOURS
+from .style import Picture, draw_level, draw_line, label_cells, new_figure, single_axes, styled
 
 Series = Sequence[float]
 
 
-@in_this_look
+@styled
 def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mapping[str, float] | None = None,
                          reference: Mapping[str, Series] | None = None) -> Picture:
-    """A run's log, line by line: losses against what guessing loses, learning rate, norm of the gradient.
+    """Losses with their baselines, learning rate and gradient norm, from the records of a run's log.
 
-    `reference` is a curve to compare with: tokens, mean, and low and high as its band, NaN where there is none. What
-    is missing in a record, or is no number, is a gap.
+    `reference` is a curve to compare with: tokens, mean, and the band low to high, NaN where it has none. Values that
+    are missing or not numbers are gaps.
     """
     tokens, raw, smoothed, measured, rates, norms = (
         np.array([_number(record.get(name)) for record in records])
@@ -25,8 +26,8 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
     trained = np.where(np.isfinite(raw) & np.isfinite(smoothed), smoothed, raw)
     drawn = np.isfinite(tokens) & (np.isfinite(trained) | np.isfinite(measured))
     if not drawn.any():
-        raise ValueError("There is no loss in the records to draw.")
-    figure = picture(6.8, 6.0)
+        raise ValueError("The records have no loss to draw.")
+    figure = new_figure(6.8, 6.0)
     loss, rate, norm = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
     if reference is not None:
         _draw_reference(loss, reference)
@@ -35,11 +36,10 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
             (loss, measured, 1, {"label": "held out", "marker": "o", "markersize": 3})):
         there = np.isfinite(tokens) & np.isfinite(values)
         if there.any():
-            line(axes, tokens[there], values[there], number, **style)
+            draw_line(axes, tokens[there], values[there], number, **style)
     last = float(tokens[drawn].max())
     for name, value in (baselines or {}).items():
-        loss.axhline(value, color="#666666", linewidth=0.8, linestyle=":")
-        loss.annotate(name, (last, value), ha="right", va="bottom", fontsize=8, color="#444444")
+        draw_level(loss, name, value, last)
     loss.set_xlim(0, max(last, 1.0))
     loss.legend()
     loss.set(ylabel="loss")
@@ -62,78 +62,77 @@ def _draw_reference(axes: Any, reference: Mapping[str, Series]) -> None:
         axes.plot(tokens, mean, color="#777777", linewidth=1.0, label="reference run")
 
 
-@in_this_look
+@styled
 def plot_gradient_flow(gradients: Mapping[str, float] | Mapping[str, npt.NDArray[Any]],
                        step: int | None = None) -> Picture:
-    """How large the gradient is on its way back: a bar a layer or parameter, from the input to the output.
+    """One bar per layer or parameter, from input to output: the norm of its gradient.
 
-    Values are norms, or arrays, whose norms are taken.
+    Values are norms, or arrays whose norms are computed.
     """
     norms = {name: float(np.linalg.norm(np.asarray(value, np.float64))) for name, value in gradients.items()}
     if not norms:
         raise ValueError("There are no gradients to draw.")
-    figure, axes = one(max(5.0, 0.24 * len(norms) + 1.5), 3.6)
+    figure, axes = single_axes(max(5.0, 0.24 * len(norms) + 1.5), 3.6)
     axes.bar(range(len(norms)), list(norms.values()), color=COLOURS[0])
     if max(norms.values()) > 100 * min(norms.values()) > 0:
-        axes.set_yscale("log")            # bars of about the same height are compared from zero
-    name_cells(axes, list(norms))
-    axes.set(title="gradient flow" + ("" if step is None else f" at step {step:,}"), ylabel="norm of the gradient")
+        axes.set_yscale("log")            # norms of similar size stay on a linear axis from zero
+    label_cells(axes, list(norms))
+    axes.set(title="gradient flow" + ("" if step is None else f" at step {step:,}"), ylabel="gradient norm")
     return figure
 
 
-@in_this_look
+@styled
 def plot_weight_evolution(steps: Series, values: Mapping[str, Series], what: str = "distance from the first checkpoint",
                           ) -> Picture:
-    """One line a parameter, or a group of them, over the steps of training."""
-    figure, axes = one()
+    """One line per parameter, or group of parameters, over the training steps."""
+    figure, axes = single_axes()
     for number, (name, series) in enumerate(values.items()):
-        line(axes, steps, series, number, name)
+        draw_line(axes, steps, series, number, name)
     axes.set(xlabel="step", ylabel=what)
     axes.legend(ncols=2, fontsize=7)
     return figure
 
 
-@in_this_look
+@styled
 def plot_loss_components(steps: Series, shares: Mapping[str, Series]) -> Picture:
-    """What the loss asks of each component over the steps: its share of the gradient's square; they add up to 1."""
+    """The share of each component in the squared gradient norm, over the training steps; shares add up to 1."""
     if not len(steps) or not shares:
-        raise ValueError("There are no shares of components to draw.")
-    figure, axes = one()
+        raise ValueError("There are no shares to draw.")
+    figure, axes = single_axes()
     for number, (name, series) in enumerate(shares.items()):
-        line(axes, steps, series, number, name, marker="o", markersize=3)
-    axes.set(xlabel="step", ylabel="share of the gradient's square", ylim=(0, 1.02))
+        draw_line(axes, steps, series, number, name, marker="o", markersize=3)
+    axes.set(xlabel="step", ylabel="share of the squared gradient norm", ylim=(0, 1.02))
     axes.legend(ncols=2, fontsize=7)
     return figure
 
 
-@in_this_look
+@styled
 def plot_probe_accuracy(layers: Sequence[str], accuracy: Mapping[str, Series],
                         intervals: Mapping[str, Series] | None = None,
                         baselines: Mapping[str, float] | None = None) -> Picture:
-    """Accuracy by layer, a line a model or probe, with intervals as bars; levels are baselines that have no layers."""
-    figure, axes = one()
+    """Accuracy by layer: one line per model or probe, with error bars, and one level per baseline."""
+    figure, axes = single_axes()
     for number, (name, values) in enumerate(accuracy.items()):
-        line(axes, range(len(layers)), values, number, name, marker="o", markersize=4)
+        draw_line(axes, range(len(layers)), values, number, name, marker="o", markersize=4)
         half = (intervals or {}).get(name)
         if half is not None:
             axes.errorbar(range(len(layers)), values, yerr=half, fmt="none", ecolor=COLOURS[number % len(COLOURS)],
                           capsize=3)
     for name, value in (baselines or {}).items():
-        axes.axhline(value, color="#666666", linewidth=0.8, linestyle=":")
-        axes.annotate(name, (len(layers) - 1, value), ha="right", va="bottom", fontsize=8, color="#444444")
-    name_cells(axes, layers)
+        draw_level(axes, name, value, len(layers) - 1)
+    label_cells(axes, layers)
     axes.set(ylabel="accuracy")
     axes.legend()
     return figure
 
 
-@in_this_look
+@styled
 def plot_spectrum(values: Mapping[str, Series]) -> Picture:
-    """Singular values of matrices, the largest first and each divided by it."""
-    figure, axes = one()
+    """The singular values of each matrix in descending order, relative to the largest."""
+    figure, axes = single_axes()
     for number, (name, series) in enumerate(values.items()):
         spectrum = np.sort(np.asarray(series, np.float64))[::-1]
-        line(axes, range(1, len(spectrum) + 1), spectrum / spectrum[0], number, name)
-    axes.set(xlabel="singular value", ylabel="share of the largest", ylim=(0, 1.02))
+        draw_line(axes, range(1, len(spectrum) + 1), spectrum / spectrum[0], number, name)
+    axes.set(xlabel="singular value", ylabel="relative to the largest", ylim=(0, 1.02))
     axes.legend(ncols=2, fontsize=7)
     return figure

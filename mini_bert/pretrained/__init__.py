@@ -1,6 +1,6 @@
-"""The models that ship with the package. Each is a directory beside this file, with its card, README.md.
+"""The models shipped with the package, each in a directory next to this file, with a model card, README.md.
 
-A bare name such as "mini" is the shipped model of that name; a directory of the same name is "./mini", or a Path.
+A string such as "mini" is the name of a shipped model; write "./mini", or use a Path, for a directory of that name.
 """
 
 from os import PathLike
@@ -10,12 +10,12 @@ _HERE = Path(__file__).parent
 
 
 def shipped_names() -> list[str]:
-    """The names that need no path."""
+    """The names of the shipped models."""
     return sorted(path.parent.name for path in _HERE.glob("*/config.json"))
 
 
-def located(name_or_path: str | PathLike[str]) -> Path:
-    """The directory of a shipped model; the model in the directory of a fit; or the path itself."""
+def model_directory(name_or_path: str | PathLike[str]) -> Path:
+    """The directory of a shipped model, the model inside the directory of a fit, or the path itself."""
     if isinstance(name_or_path, str) and name_or_path in shipped_names():
         return _HERE / name_or_path
     path = Path(name_or_path)
@@ -26,5 +26,5 @@ def located(name_or_path: str | PathLike[str]) -> Path:
 def _is_fit(path: Path) -> bool:
     try:
         return (path / "fit.json").is_file()
-    except (OSError, ValueError):             # a name that nothing can have
+    except (OSError, ValueError):             # not a valid path
         return False

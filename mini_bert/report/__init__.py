@@ -1,1 +1,1 @@
-"""Pages that a browser opens from a file: charts as SVG, text as HTML, nothing loaded from elsewhere."""
+"""HTML pages about runs, fits, experiments and evaluations, and figures of what `analysis` computes."""

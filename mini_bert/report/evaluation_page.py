@@ -1,4 +1,4 @@
-"""The page about an evaluation: the summary first, then a section a part, with its table and plots."""
+"""The page of an evaluation: a summary, then one section per part with its table and charts."""
 
 from collections.abc import Mapping
 from html import escape
@@ -7,7 +7,7 @@ from typing import Any
 from ..evaluation.suite.rows import shown
 from ..evaluation.suite.suite import LEVELS, EvaluationReport
 from .evaluation_sections import SECTIONS
-from .page import facts, figure, notes, page, paragraph, rows, section
+from .page import facts, notes, number_cell, page, paragraph, section, table
 
 _NUMBER = ' class="number"'
 
@@ -15,15 +15,15 @@ _NUMBER = ' class="number"'
 def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationReport) -> str:
     """`about` says what was asked: the model, the text, the folder of tasks."""
     parts = [section("Summary", _summary(found), paragraph(
-        "Scores are in percent unless they have three decimals; ± is half of a 95 % interval, which is written "
-        "out where it is wider on one side. Random init is a model of the same shape with random weights, measured or "
-        "trained in the same way."))]
+        "Scores are in percent unless they have three decimals. ± is half the width of a 95 % interval; an asymmetric "
+        "interval is written out. Random init is a model of the same shape with random weights, measured or trained in "
+        "the same way."))]
     parts += [section(f"{LEVELS[part['level']]}: {part['title']}", *_part(part)) for part in found.parts]
     if found.not_measured:
-        parts.append(section("Not measured", rows(["part", "reason"], [[part["title"], part["reason"]]
+        parts.append(section("Not measured", table(["part", "reason"], [[part["title"], part["reason"]]
                                                                        for part in found.not_measured])))
-    asked = {name: _listed(value) for name, value in about.items() if value is not None}
-    return page(title, *parts, section("What was asked", facts(asked)))
+    arguments = {name: _listed(value) for name, value in about.items() if value is not None}
+    return page(title, *parts, section("Arguments", facts(arguments)))
 
 
 def _listed(value: Any) -> str:
@@ -45,8 +45,8 @@ def _summary(found: EvaluationReport) -> str:
         for row in chosen:
             name, score, others, random = _cells(row)
             part = "" if row["part"] == before else f'<a href="#{row["part"]}">{escape(row["title"])}</a>'
-            lines.append(f"<tr><td>{part}</td><td>{escape(name)}</td><td{_NUMBER}>{figure(score)}</td>"
-                         f"<td>{escape(others)}</td><td{_NUMBER}>{figure(random)}</td></tr>")
+            lines.append(f"<tr><td>{part}</td><td>{escape(name)}</td><td{_NUMBER}>{number_cell(score)}</td>"
+                         f"<td>{escape(others)}</td><td{_NUMBER}>{number_cell(random)}</td></tr>")
             before = row["part"]
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
 
@@ -59,6 +59,6 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str, str]:
 
 def _part(part: dict[str, Any]) -> list[str]:
     more = SECTIONS[part["name"]](part["details"]) if part["name"] in SECTIONS else []
-    table = rows(["figure", "score", "baselines", "random init", "measured on"],
-                 [[*_cells(row), row["sample"]] for row in part["rows"]], numbers=(1, 3))
-    return [f'<a id="{part["name"]}"></a>', table, *more, notes(part["notes"])]
+    scores = table(["figure", "score", "baselines", "random init", "measured on"],
+                   [[*_cells(row), row["sample"]] for row in part["rows"]], numbers=(1, 3))
+    return [f'<a id="{part["name"]}"></a>', scores, *more, notes(part["notes"])]

@@ -1,13 +1,13 @@
-"""The plots and tables behind the figures of an evaluation's parts, made of what JSON holds of them."""
+"""The charts and tables of each part of an evaluation, made from the part's JSON."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..evaluation.statistics import Interval
 from .bars import Bar, bar_chart
 from .chart import Line, line_chart
 from .heatmap import heat_map
-from .page import paragraph, rows
+from .page import paragraph, table
 
 Details = Mapping[str, Any]
 MODEL, RANDOM = "model", "random init"
@@ -22,7 +22,7 @@ def _percent(figure: Details) -> str:
 
 
 def _layer_names(layers: list[str]) -> list[str]:
-    """Short names: emb, 1, 2, ..., and final for what the last LayerNorm makes."""
+    """Short names: emb, 1, 2, ..., and final for the output of the last LayerNorm."""
     short = {"embeddings": "emb", "final_hidden": "final", "mix": "mix"}
     return [short.get(name, str(int(name.rpartition("_")[2]) + 1) if name[-1].isdigit() else name) for name in layers]
 
@@ -32,20 +32,25 @@ def _masked(details: Details) -> list[str]:
     chart = line_chart([Line("loss", [start for start, _ in places], [loss for _, loss in places])],
                        x_label="position in the sequence", y_label="loss",
                        levels={name: details["baselines"][name] for name in ("unigram", "bigram")})
-    bands = rows(["token", "loss", "tokens"], [[band, f"{loss:.3f}", f"{count:,}"] for band, loss, count
-                                               in details["by_frequency"] if count], numbers=(1, 2))
     return [paragraph(f"Perplexity {details['perplexity']:,.1f} on {details['masked']:,} masked tokens."), chart,
-            paragraph("Loss by the frequency of the hidden token:"), bands]
+            loss_by_frequency(details["by_frequency"])]
+
+
+def loss_by_frequency(bands: Iterable[tuple[str, float, int]]) -> str:
+    """A table of the bands of `MaskedReport.by_frequency`."""
+    return paragraph("Loss by the frequency of the masked token:") + table(
+        ["token", "loss", "tokens"], [[band, f"{loss:.3f}", f"{count:,}"] for band, loss, count in bands if count],
+        numbers=(1, 2))
 
 
 def _guesses(details: Details) -> list[str]:
-    table = [cell for cell in details["model"]["calibration"]["table"] if cell["predictions"]]
-    curve = line_chart([Line(MODEL, [cell["confidence"] for cell in table], [cell["accuracy"] for cell in table]),
+    cells = [cell for cell in details["model"]["calibration"]["table"] if cell["predictions"]]
+    curve = line_chart([Line(MODEL, [cell["confidence"] for cell in cells], [cell["accuracy"] for cell in cells]),
                         Line("perfect", [0.0, 1.0], [0.0, 1.0])],
-                       x_label="confidence of the first guess", y_label="share of right ones", legend_above=True)
+                       x_label="confidence of the prediction", y_label="accuracy", legend_above=True)
     norms = {whose: details[key]["gradient_norm_by_part"] for key, whose in (("model", MODEL), ("random_init", RANDOM))}
-    return [curve, paragraph("Norm of the gradient, by part of the model:"), rows(
-        ["part", MODEL, RANDOM], [[part, *(f"{of[part]:.4f}" for of in norms.values())] for part in norms[MODEL]],
+    return [curve, paragraph("Gradient norm by part of the model:"), table(
+        ["part", MODEL, RANDOM], [[part, *(f"{entry[part]:.4f}" for entry in norms.values())] for part in norms[MODEL]],
         numbers=(1, 2))]
 
 
@@ -55,39 +60,39 @@ def _representations(details: Details) -> list[str]:
     heads = [f"head {i + 1}" for i in range(len(entropy[0]))]
     diversity = [Line(whose, list(range(len(names))), list(details["token_diversity"][key].values()))
                  for key, whose in (("model", MODEL), ("random_init", RANDOM))]
-    return [heat_map(details["model"]["layer_similarity"], names, names, title="Likeness of layers (CKA)"),
+    return [heat_map(details["model"]["layer_similarity"], names, names, title="Similarity of layers (CKA)"),
             heat_map(details["random_init"]["layer_similarity"], names, names,
-                     title="Likeness of layers (CKA), random init"),
+                     title="Similarity of layers (CKA), random init"),
             heat_map(entropy, [f"layer {i + 1}" for i in range(len(entropy))], heads,
-                     title="Entropy of attention, as a share of even attention's"),
-            line_chart(diversity, x_label="layer", y_label="diversity of tokens", legend_above=True)]
+                     title="Entropy of attention, relative to uniform attention"),
+            line_chart(diversity, x_label="layer", y_label="token diversity", legend_above=True)]
 
 
 def _geometry(details: Details) -> list[str]:
     names = ("effective_dimensionality", "effective_rank", "mean_cosine", "top_component", "mean_norm")
-    content = [[f"{layer}{note}", *(f"{of[name]:.3g}" for name in names)]
+    content = [[f"{layer}{note}", *(f"{entry[name]:.3g}" for name in names)]
                for key, note in (("model", ""), ("random_init", ", random init"))
-               for layer, of in details[key].items()]
-    return [rows(["layer", "effective dimensionality", "effective rank", "mean cosine", "first component",
+               for layer, entry in details[key].items()]
+    return [table(["layer", "effective dimensionality", "effective rank", "mean cosine", "first component",
                   "mean length"], content, numbers=(1, 2, 3, 4, 5))]
 
 
 def _stability(details: Details) -> list[str]:
     changes = details["model"]["perturbations"]
-    lines = [Line(name, list(range(len(of["layers"]))), [layer["kept"] or 0.0 for layer in of["layers"].values()])
-             for name, of in changes.items() if of["layers"]]
-    counts = rows(["change", "changed", "not seen", "impossible"], [
-        [name, *(f"{of[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, of in changes.items()],
+    lines = [Line(name, list(range(len(entry["layers"]))), [layer["kept"] or 0.0 for layer in entry["layers"].values()])
+             for name, entry in changes.items() if entry["layers"]]
+    counts = table(["perturbation", "changed", "unchanged ids", "not possible"], [
+        [name, *(f"{entry[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, entry in changes.items()],
         numbers=(1, 2, 3))
-    return [line_chart(lines, x_label="layer", y_label="kept of the sentence's vector", legend_above=True),
-            paragraph("1: nothing has moved; 0: it might as well be another sentence."), counts]
+    return [line_chart(lines, x_label="layer", y_label="stability of the sentence vector", legend_above=True),
+            paragraph("1: the vector has not moved; 0: it is as far away as another sentence's."), counts]
 
 
 def _composition(details: Details) -> list[str]:
-    groups = {name: {MODEL: _bar(of["score"]), RANDOM: Bar(of["random_init"]),
-                     **({} if of["control"] is None else {"control": Bar(of["control"])})}
-              for name, of in details["categories"].items()}
-    return [bar_chart(groups, x_label="right, percent", levels={"chance": 0.5})]
+    groups = {name: {MODEL: _bar(entry["score"]), RANDOM: Bar(entry["random_init"]),
+                     **({} if entry["control"] is None else {"control": Bar(entry["control"])})}
+              for name, entry in details["categories"].items()}
+    return [bar_chart(groups, x_label="accuracy, percent", levels={"chance": 0.5})]
 
 
 def _probe(details: Details) -> list[str]:
@@ -104,7 +109,7 @@ def _probe(details: Details) -> list[str]:
                for row in details["rows"]]
     return [line_chart(lines, x_label="layer, 0 for the embeddings", y_label=figure, levels=memory,
                        legend_above=True),
-            rows(columns, content, numbers=range(1, len(columns)))]
+            table(columns, content, numbers=range(1, len(columns)))]
 
 
 def _over_layers(name: str, figures: list[Details]) -> Line:
@@ -125,24 +130,24 @@ def _trees(details: Details) -> list[str]:
                                 x_label="rank of the probe", y_label="UUAS"))
     names = ("uuas", "distance_spearman", "depth_spearman", "root_accuracy")
     content = [[row["layer"], *(_percent(row["model"][name]) for name in names)] for row in details["rows"]]
-    return [*parts, rows(["layer", "UUAS", "distance Spearman", "depth Spearman", "root"], content,
+    return [*parts, table(["layer", "UUAS", "distance Spearman", "depth Spearman", "root"], content,
                          numbers=(1, 2, 3, 4))]
 
 
 def _tuning(details: Details) -> list[str]:
     parts = []
-    for name, of in details.items():
-        names = list(of["figures"])
-        content = [["fine-tuned", *(_mean(of["figures"][figure]) for figure in names)]]
-        if of["from_random"]:
-            content.append(["from random weights", *(_mean(of["from_random"][figure]) for figure in names)])
+    for name, entry in details.items():
+        names = list(entry["figures"])
+        content = [["fine-tuned", *(_mean(entry["figures"][figure]) for figure in names)]]
+        if entry["from_random"]:
+            content.append(["from random weights", *(_mean(entry["from_random"][figure]) for figure in names)])
         content += [[f"baseline: {what}", f"{100 * value:.1f}", *[""] * (len(names) - 1)]
-                    for what, value in of["baselines"].items()]
-        parts.append(rows([name, *(figure.replace("_", " ") for figure in names)], content,
+                    for what, value in entry["baselines"].items()]
+        parts.append(table([name, *(figure.replace("_", " ") for figure in names)], content,
                           numbers=range(1, len(names) + 1)))
-        if of["curve"]:
-            shares = [100 * float(share) for share in of["curve"]]
-            parts.append(line_chart([Line(name, shares, list(of["curve"].values()))],
+        if entry["curve"]:
+            shares = [100 * float(share) for share in entry["curve"]]
+            parts.append(line_chart([Line(name, shares, list(entry["curve"].values()))],
                                     x_label="percent of the training data", y_label=names[0].replace("_", " ")))
     return parts
 
@@ -157,48 +162,48 @@ def _grammar(details: Details) -> list[str]:
     content = [[group["name"].replace("_", " "), str(group["pairs"]),
                 *(_percent(group["accuracy"][scorer]) for scorer in ("token", "unigram", "bigram"))]
                for group in details["paradigms"]]
-    return [bar_chart(groups, x_label="pairs right, percent", levels={"chance": details["chance"]}),
-            rows(["paradigm", "pairs", MODEL, "unigram", "bigram"], content, numbers=(1, 2, 3, 4))]
+    return [bar_chart(groups, x_label="accuracy on pairs, percent", levels={"chance": details["chance"]}),
+            table(["paradigm", "pairs", MODEL, "unigram", "bigram"], content, numbers=(1, 2, 3, 4))]
 
 
 def _verbs(details: Details) -> list[str]:
     parts = []
-    for of in details.values():
+    for entry in details.values():
         groups = {f"{part['attractors']} attractors, {part['sentences']:,} sentences": {
             scorer: _bar(figure) if scorer == "model" else Bar(figure["mean"])
-            for scorer, figure in part["accuracy"].items()} for part in of["by_attractors"]}
-        parts.append(bar_chart(groups, x_label="verbs right, percent", levels={"chance": 0.5}))
+            for scorer, figure in part["accuracy"].items()} for part in entry["by_attractors"]}
+        parts.append(bar_chart(groups, x_label="accuracy on verbs, percent", levels={"chance": 0.5}))
     return parts
 
 
 def _facts(details: Details) -> list[str]:
-    content = [[of["relation"], f"{of['facts']:,}", f"{of['left_out']:,}", f"{of['in_prompt']:,}",
-                _percent(of["prompts"]["p_at_1"]), _percent(of["prompts"]["p_at_10"]),
-                _percent(of["frequent"]["p_at_1"]),
-                "" if of["negations"] is None else _percent(of["negations"]["p_at_1"])]
-               for of in details["relations"]]
-    return [rows(["relation", "facts", "left out", "in prompt", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
+    content = [[entry["relation"], f"{entry['facts']:,}", f"{entry['left_out']:,}", f"{entry['in_prompt']:,}",
+                _percent(entry["prompts"]["p_at_1"]), _percent(entry["prompts"]["p_at_10"]),
+                _percent(entry["frequent"]["p_at_1"]),
+                "" if entry["negations"] is None else _percent(entry["negations"]["p_at_1"])]
+               for entry in details["relations"]]
+    return [table(["relation", "facts", "left out", "in prompt", "P@1", "P@10", "frequent P@1", "negated P@1"], content,
                  numbers=range(1, 8))]
 
 
 def _words(details: Details) -> list[str]:
     lines = []
-    for data in dict.fromkeys(of["data"] for of in details["similarity"]):
-        scores = [of for of in details["similarity"] if of["data"] == data and of["layer"] != "static"
-                  and of["spearman"] is not None]
+    for data in dict.fromkeys(entry["data"] for entry in details["similarity"]):
+        scores = [entry for entry in details["similarity"] if entry["data"] == data and entry["layer"] != "static"
+                  and entry["spearman"] is not None]
         if scores:
-            x = [float(of["layer"]) for of in scores]
-            lines += [Line(data, x, [of["spearman"]["mean"] for of in scores]),
-                      Line(f"{data}, {RANDOM}", x, [(of["untrained"] or {"mean": 0.0})["mean"] for of in scores])]
-    content = [[of["data"], of["section"] or "all", _percent(of["accuracy"]), _percent(of["nearest"]),
-                _percent(of["untrained"]), f"{of['questions']:,}", f"{of['candidates']:,}"]
-               for of in details["analogies"] if of["layer"] == "static"]
+            x = [float(entry["layer"]) for entry in scores]
+            lines += [Line(data, x, [entry["spearman"]["mean"] for entry in scores]),
+                      Line(f"{data}, {RANDOM}", x, [(entry["untrained"] or {"mean": 0.0})["mean"] for entry in scores])]
+    content = [[entry["data"], entry["section"] or "all", _percent(entry["accuracy"]), _percent(entry["nearest"]),
+                _percent(entry["untrained"]), f"{entry['questions']:,}", f"{entry['candidates']:,}"]
+               for entry in details["analogies"] if entry["layer"] == "static"]
     parts = []
     if lines:
         parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman", legend_above=True))
     if content:
-        parts.append(rows(["analogies, static vectors", "section", "right", "nearest word", RANDOM, "questions",
-                           "words to choose from"], content, numbers=(2, 3, 4, 5, 6)))
+        parts.append(table(["analogies, static vectors", "section", "accuracy", "nearest word", RANDOM, "questions",
+                           "candidates"], content, numbers=(2, 3, 4, 5, 6)))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Figures of a model, a text or a run: what `analysis` and `evaluation` compute, drawn by `plots`."""
+"""Figures of models and runs: `analysis` and `evaluation` compute, `plots` draws."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from ..errors import DataError, InputError
 from ..evaluation.formats.lines import line_error, numbered_lines
 from ..evaluation.representations.geometry import compute_layer_similarity, layer_states
 from ..inference.embed import embed
-from ..inference.inputs import padded, require_vocabulary
+from ..inference.inputs import pad_sequences, require_vocabulary
 from ..plots import (
     Picture,
     plot_attention_grid,
@@ -40,16 +40,16 @@ from ..text.batches import MLMBatch
 from ..text.masking import Masking
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 
-_MOST_LINES = 7               # of weights that change most; more cannot be told apart
+_MOST_LINES = 7               # one per colour
 
 
 # -------------------------------------------------------------------- a model on a text
 
 def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: int = 0,
                              tokenizer: WordPieceTokenizer | None = None) -> Picture:
-    """One head on one text: a row for each token that looks, a column for each that is looked at.
+    """The attention of one head on a text: queries in rows, keys in columns.
 
-    Without a tokenizer that of the shipped model `mini` is taken.
+    The default tokenizer is that of the shipped model `mini`.
     """
     weights, tokens = attention_on(model, tokenizer or WordPieceTokenizer.load("mini"), text)
     L, A = weights.shape[:2]
@@ -60,12 +60,12 @@ def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: i
 
 
 def attention_overview(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
-    """All heads of all layers on one text."""
+    """The attention of all heads of all layers on a text."""
     return plot_attention_grid(*attention_on(model, tokenizer, text))
 
 
 def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> tuple[Array, list[str]]:
-    """Attention weights (L, A, T, T) on a text, and its tokens; a longer text is cut to what the model takes."""
+    """Attention weights (L, A, T, T) on a text, truncated to the model's maximum length, and its tokens."""
     require_vocabulary(model, tokenizer)
     ids = tokenizer.encode(text, max_length=model.config.max_seq_length)
     _, cache = model.encode(np.array([ids]), None)
@@ -74,14 +74,14 @@ def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> t
 
 
 def gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
-    """How large the gradient of the loss is at each layer's output, 15 % of the text's words being masked."""
+    """The norm of the loss gradient at each layer's output, with 15 % of the text's words masked."""
     found = analyze_gradient_flow(model, tokenizer, text)
     return plot_gradient_flow({"embeddings": found.layers[0].at_input} |
                               {f"hidden_{layer.layer}": layer.at_output for layer in found.layers})
 
 
 def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> Picture:
-    """How alike the layers are on some texts, by debiased linear CKA."""
+    """The similarity of the layers on some texts, by debiased linear CKA."""
     require_vocabulary(model, tokenizer)
     ids, mask = _rows(model, tokenizer, texts)
     _, cache = model.encode(ids, mask)
@@ -91,14 +91,14 @@ def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequ
 
 def sentence_projection(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], method: str = "pca",
                         seed: int = 0) -> Picture:
-    """Sentences as points: their mean vectors in the plane."""
+    """Sentence vectors, projected into the plane."""
     return plot_embedding_projection(embed(model, tokenizer, list(texts)), [_short(text) for text in texts],
                                      method=method, seed=seed)
 
 
 def landscape(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, plane: bool = False,
               points: int = 21, seed: int = 0) -> Picture:
-    """The loss on texts with 15 % masked, along one random direction or over a plane of two."""
+    """The loss on texts with 15 % masked, along one random direction or over the plane of two."""
     require_vocabulary(model, tokenizer)
     ids, mask = _rows(model, tokenizer, texts)
     masked, positions = Masking()(ids, tokenizer.vocabulary, seed=seed, epoch=0, sequences=np.arange(len(ids)))
@@ -109,7 +109,7 @@ def landscape(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
 
 
 def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
-    """Singular values of a layer's matrices, or W_O of each layer."""
+    """Singular values of the matrices of a layer, or of W_O in every layer."""
     chosen = [f"W_O_{i}" for i in range(model.config.num_layers)] if layer is None else \
         [f"{name}_{layer}" for name in ("W_Q", "W_K", "W_V", "W_O", "W1", "W2")]
     names = [name for name in chosen if name in model.params]
@@ -121,9 +121,9 @@ def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
 # -------------------------------------------------------------------- a run
 
 def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None = None) -> Picture:
-    """A run's losses against what guessing loses on the same text, and the reference curve where there is one.
+    """A run's losses, the baselines on the same text, and the reference curve if there is one.
 
-    `corpus` says where the text is now, if it was moved.
+    `corpus` is the corpus directory, if it has moved since the run.
     """
     record = RunRecord.read(run, corpus)
     if corpus is not None:
@@ -141,11 +141,11 @@ def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None
 
 
 def weight_evolution(run: str | PathLike[str]) -> Picture:
-    """How far the parameters that moved most are from where the first kept checkpoint has them."""
-    found = track_weight_changes(RunRecord.read(run).directory, ranks=False)      # of a fit, the run in it
+    """The relative distance of the fastest parameters from the first checkpoint kept."""
+    found = track_weight_changes(RunRecord.read(run).directory, ranks=False)      # `run` may be a fit
     if len(found.steps) < 2:
-        raise InputError(f"{run} keeps one checkpoint alone; weights are compared between two or more "
-                         "(training.keep_checkpoints).")
+        raise InputError(f"{run} has only one checkpoint; this figure compares two or more "
+                         "(set training.keep_checkpoints).")
     return plot_weight_evolution(found.steps, {name: found.changes[name].from_first
                                                for name in found.fastest[:_MOST_LINES]},
                                  "|W - W first| / |W first|")
@@ -154,7 +154,7 @@ def weight_evolution(run: str | PathLike[str]) -> Picture:
 # -------------------------------------------------------------------- results of other commands
 
 def probe_accuracy(path: Path) -> Picture:
-    """The output of `mini-bert probe pos|deplabel|ner --json`: each layer beside random init, memory and majority."""
+    """The output of `mini-bert probe pos|deplabel|ner --json`: accuracy by layer, with baselines."""
     try:
         found = json.loads(path.read_text("utf-8"))
         rows = [row for row in found["rows"] if row["probe"] == "linear"]
@@ -170,7 +170,7 @@ def probe_accuracy(path: Path) -> Picture:
 
 
 def confusion(path: Path) -> Picture:
-    """A file with two columns, the true label and the predicted one, separated by a tab."""
+    """A confusion matrix from lines of the form TRUE<tab>PREDICTED."""
     counts: Counter[tuple[str, str]] = Counter()
     for number, text in numbered_lines(path):
         parts = text.split("\t")
@@ -188,7 +188,7 @@ def _half(interval: Mapping[str, float]) -> float:
 
 
 def _rows(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> tuple[Any, Any]:
-    return padded([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
+    return pad_sequences([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
                   tokenizer.vocabulary.pad)
 
 

@@ -1,4 +1,4 @@
-"""The page about a fit: what was learned from the text, against what guessing would have done."""
+"""The page of a fit: training curves, held-out losses against baselines, and examples."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 from ..evaluation.masked_lm import MaskedReport
 from ..inference.examples import Example
 from .chart import Line, line_chart
-from .examples import example
-from .page import facts, page, paragraph, rows, section
+from .evaluation_sections import loss_by_frequency
+from .examples import example_html
+from .page import BASELINES, facts, page, paragraph, section, table
 
 
 def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
              heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example],
              masking_rate: float) -> str:
-    """`records` are the lines of the run's log."""
+    """`records` is the run's log."""
     parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rate))]
     if heldout is not None:
-        parts.append(section("On text that was held out", _figures(heldout, before),
-                             paragraph("Loss by the frequency of the hidden token:"), _by_frequency(heldout)))
+        parts.append(section("Held-out text", _figures(heldout, before), loss_by_frequency(heldout.by_frequency)))
     if found:
-        parts.append(section("Words for masks", paragraph(
-            "Sentences that were held out, with one word hidden, and what the model puts there."),
-            *map(example, found)))
+        parts.append(section("Predictions for masks", paragraph(
+            "Held-out sentences with one word masked, and the model's most probable words."),
+            *map(example_html, found)))
     return page(title, *parts)
 
 
@@ -33,9 +33,8 @@ def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None, 
     levels = {} if heldout is None else {name: heldout.baselines[name] for name in ("unigram", "bigram")}
     rates = Line("learning rate", [r["tokens"] for r in records], [r["learning_rate"] for r in records])
     return [line_chart([line for line in lines if line.x], x_label="tokens", y_label="loss", levels=levels),
-            paragraph(f"Training hides {masking_rate:.0%} of the tokens and the measurement 15 %, so the two lines "
-                      "need not meet. Unigram is what guessing by the frequency of a token would lose, bigram by the "
-                      "token before it as well."),
+            paragraph(f"Training masks {masking_rate:.0%} of the tokens and evaluation 15 %, so the two curves need "
+                      f"not meet. {BASELINES}"),
             line_chart([rates], x_label="tokens", y_label="learning rate")]
 
 
@@ -43,11 +42,6 @@ def _figures(heldout: MaskedReport, before: MaskedReport | None) -> str:
     measured = [("the model", heldout)] + ([("before the fit", before)] if before is not None else [])
     content = [[name, f"{report.loss:.3f}", f"{report.perplexity:,.1f}", f"{report.accuracy:.1%}"]
                for name, report in measured]
-    content += [[f"guessing: {name}", f"{loss:.3f}", "", ""] for name, loss in heldout.baselines.items()]
-    return rows(["", "loss", "perplexity", "accuracy"], content, numbers=(1, 2, 3)) \
-        + paragraph(f"{heldout.masked:,} hidden tokens, 15 % of the text, each counting the same.")
-
-
-def _by_frequency(heldout: MaskedReport) -> str:
-    return rows(["token", "loss", "tokens"], [[band, f"{loss:.3f}", f"{count:,}"] for band, loss, count
-                                              in heldout.by_frequency if count], numbers=(1, 2))
+    content += [[f"baseline: {name}", f"{loss:.3f}", "", ""] for name, loss in heldout.baselines.items()]
+    return table(["", "loss", "perplexity", "accuracy"], content, numbers=(1, 2, 3)) \
+        + paragraph(f"Means over {heldout.masked:,} masked tokens, 15 % of the text.")

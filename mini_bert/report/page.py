@@ -1,14 +1,17 @@
-"""One HTML page that needs nothing beside itself: it can be opened without a network and sent by e-mail."""
+"""HTML pages that load nothing from elsewhere: they open without a network and can be sent by e-mail."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from ..files import write_files
+from ..palette import COLOURS
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --accent: #0072b2; }
-@media (prefers-color-scheme: dark) { :root { --ink: #ddd; --paper: #16181c; --grid: #3a3d44; --accent: #56b4e9; } }
+_STYLE = f"""
+:root {{ color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --accent: {COLOURS[0]}; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: #ddd; --paper: #16181c; --grid: #3a3d44; --accent: {COLOURS[5]}; }} }}
+""" + """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
        max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
@@ -16,15 +19,17 @@ table { border-collapse: collapse; width: 100%; } th, td { padding: .25rem .75re
        border-bottom: 1px solid var(--grid); vertical-align: top; } td.number, th.number { text-align: right;
        font-variant-numeric: tabular-nums; } td.number { white-space: nowrap; } td.number small { display: block; }
 a { color: var(--accent); }
-pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--grid); } code { font-size: .9em; }
 .chart { width: 100%; height: auto; } .bar { display: inline-block; height: .7em; background: var(--accent); }
 .scroll { overflow-x: auto; margin: .75rem 0; } tr.right { font-weight: bold; }
 .notes { font-size: .9em; padding-left: 1.2rem; }
 """
 
+BASELINES = ("The baselines predict every token with the same probability (uniform), by its frequency (unigram), or by "
+             "its frequency after the previous token (bigram).")
+
 
 def page(title: str, *sections: str) -> str:
-    """A whole page; sections are HTML."""
+    """A complete page; sections are HTML."""
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>'
             f'<body><h1>{escape(title)}</h1>{"".join(sections)}</body></html>\n')
@@ -39,20 +44,20 @@ def paragraph(text: str) -> str:
 
 
 def notes(texts: Sequence[str]) -> str:
-    """Small print, a point each."""
+    """A list in small print."""
     return f'<ul class="notes">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>' if texts else ""
 
 
 def facts(values: Mapping[str, object]) -> str:
-    """Two columns: names and values."""
-    return rows((), [(name, str(value)) for name, value in values.items()])
+    """A table of names and values."""
+    return table((), [(name, str(value)) for name, value in values.items()])
 
 
-def rows(columns: Sequence[str], content: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table; `numbers` are the columns that are aligned to the right."""
-    def cell(tag: str, place: int, text: str) -> str:
-        kind = ' class="number"' if place in numbers else ""
-        return f"<{tag}{kind}>{figure(text) if place in numbers else escape(text)}</{tag}>"
+def table(columns: Sequence[str], content: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table; the columns `numbers` are aligned to the right."""
+    def cell(tag: str, column: int, text: str) -> str:
+        kind = ' class="number"' if column in numbers else ""
+        return f"<{tag}{kind}>{number_cell(text) if column in numbers else escape(text)}</{tag}>"
 
     head = "<thead><tr>" + "".join(cell("th", i, text) for i, text in enumerate(columns)) + "</tr></thead>" \
         if columns else ""
@@ -60,17 +65,13 @@ def rows(columns: Sequence[str], content: Sequence[Sequence[str]], numbers: Sequ
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
-def figure(text: str) -> str:
-    """A number; its interval, where that is written out in brackets, goes below it."""
+def number_cell(text: str) -> str:
+    """A number, with its interval in brackets, if it has one, on a line below."""
     value, bracket, interval = escape(text).partition(" (")
     return f"{value}<small>({interval}</small>" if bracket else value
 
 
-def code(text: str) -> str:
-    return f"<pre><code>{escape(text)}</code></pre>"
-
-
 def write_page(path: Path, html: str) -> Path:
-    """Write a page; it is whole before it has its name."""
+    """Write a page; a crash leaves no half of it."""
     write_files(path.parent, {path.name: html.encode()})
     return path

@@ -1,4 +1,4 @@
-"""The page about a training run, live or finished: what the doctor says, its curves, its parts, and words for masks."""
+"""The page of a training run, finished or not: the doctor's diagnosis, curves, settings, and examples."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,35 +11,35 @@ from ..analysis.doctor.run_record import NotThere, RunRecord
 from ..errors import MiniBertError
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart
-from .examples import example
-from .page import facts, page, paragraph, rows, section
+from .examples import example_html
+from .page import BASELINES, facts, page, paragraph, section, table
 
-_POINTS = 400                 # of a line: more cannot be seen
+_POINTS = 400                 # in a line; more cannot be seen
 
 
 def run_page(run: RunRecord) -> str:
-    """Everything that a run's directory says about it."""
+    """A page of everything in the run's directory."""
     if run.corpus_at is not None:
-        run.require_corpus()                      # one that is named and cannot be used is refused
+        run.require_corpus()                      # a corpus given by the user must be usable
     diagnosis = examine_record(run)
-    parts = [section("The doctor's verdict", *_verdict(diagnosis)), section("Losses", *_losses(run, diagnosis)),
+    parts = [section("Diagnosis", *_diagnosis(diagnosis)), section("Losses", *_losses(run, diagnosis)),
              section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
              section("Settings", *_settings(run.description))]
     if found := _examples(run):
-        parts.insert(2, section("Words for masks", paragraph(
-            "Sentences that were held out, with one word hidden, and what the newest checkpoint puts there."),
-            *map(example, found)))
+        parts.insert(2, section("Predictions for masks", paragraph(
+            "Held-out sentences with one word masked, and the most probable words of the newest checkpoint."),
+            *map(example_html, found)))
     return page(f"Training run: {run.directory.resolve().name}", *parts)
 
 
-def _verdict(diagnosis: Diagnosis) -> list[str]:
-    told = [paragraph(diagnosis.says)]
+def _diagnosis(diagnosis: Diagnosis) -> list[str]:
+    parts = [paragraph(diagnosis.says)]
     if diagnosis.findings:
-        told.append(rows(["finding", "evidence", "to try"],
-                         [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
+        parts.append(table(["finding", "evidence", "advice"],
+                           [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
     if diagnosis.left_out:
-        told.append(rows(["not examined", "why"], [[name, why] for name, why in diagnosis.left_out.items()]))
-    return told + [paragraph(note) for note in diagnosis.notes]
+        parts.append(table(["not examined", "reason"], [[name, why] for name, why in diagnosis.left_out.items()]))
+    return parts + [paragraph(note) for note in diagnosis.notes]
 
 
 def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
@@ -49,26 +49,26 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
              for name, curve in (("training loss", run.training_curve), ("held-out loss", run.heldout_curve))
              if len(curve)]
     if not lines:
-        return [paragraph("There is no loss in the log yet.")]
-    told = ""
+        return [paragraph("The log has no losses yet.")]
+    explained = BASELINES
     if reference := _reference(run, max(line.x[-1] for line in lines)):
         curve, banded = reference.to_dict(), bool(np.isfinite(reference.low).any())
         lines.append(Line(f"reference: {reference.name}", curve["tokens"], curve["mean"],
                           curve["low"] if banded else None, curve["high"] if banded else None))
-        told = f" The reference is the held-out loss of the shipped {reference.name} after as many tokens" + (
-            f", with the range of {reference.seeds} seeds." if banded else ".")
+        seeds = f", with the range of {reference.seeds} seeds" if banded else ""
+        explained += (f" The reference is the held-out loss of the shipped model {reference.name} after the same "
+                      f"number of tokens{seeds}.")
     tokens, accuracy = run.column("tokens"), run.column("masked_accuracy")
     measured = np.isfinite(accuracy) & np.isfinite(tokens)
     charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
     if measured.any():
         charts.append(line_chart([_line("accuracy", tokens[measured], accuracy[measured])],
                                  x_label="tokens", y_label="masked accuracy, held out"))
-    return [*charts, paragraph("Uniform is what guessing evenly loses, unigram by the frequency of a token, bigram by "
-                               f"the token before it as well.{told}")]
+    return [*charts, paragraph(explained)]
 
 
 def _reference(run: RunRecord, tokens: float) -> Reference | None:
-    """The shipped model's curve up to so many tokens, if the run can be held against one."""
+    """The curve of the shipped model that the run can be compared with, up to this many tokens."""
     try:
         return reference_of(run).until(tokens)
     except NotThere:
@@ -78,47 +78,47 @@ def _reference(run: RunRecord, tokens: float) -> Reference | None:
 def _flow(run: RunRecord) -> list[str]:
     tokens = run.column("tokens")
     charts = []
-    for name, label in (("layer_grad_norm", "norm of the gradient, by part"),
-                        ("update_ratio", "size of a step beside the weights, by part")):
+    for name, label in (("layer_grad_norm", "gradient norm by part"),
+                        ("update_ratio", "update relative to the weights, by part")):
         lines = [_line(part, tokens[there], values[there]) for part, values in run.parts(name).items()
                  for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
         if lines:
             charts.append(line_chart(lines, x_label="tokens", y_label=label))
     rate, norm = run.column("learning_rate"), run.column("grad_norm")
-    for values, label in ((norm, "norm of the whole gradient"), (rate, "learning rate")):
+    for values, label in ((norm, "gradient norm"), (rate, "learning rate")):
         there = np.isfinite(values) & np.isfinite(tokens)
         if there.any():
             charts.append(line_chart([_line(label, tokens[there], values[there])], x_label="tokens", y_label=label))
-    return charts or [paragraph("The log says nothing of them yet.")]
+    return charts or [paragraph("The log has no gradient norms yet.")]
 
 
 def _speed(run: RunRecord) -> list[str]:
     speed, memory, seconds = (run.column(name) for name in ("tokens_per_second", "peak_rss_mb", "seconds"))
-    told: dict[str, object] = {}
+    values: dict[str, object] = {}
     if np.isfinite(seconds).any():
-        told["time"] = f"{np.nanmax(seconds) / 60:,.1f} minutes"
+        values["time"] = f"{np.nanmax(seconds) / 60:,.1f} minutes"
     if np.isfinite(speed).any():
-        told["tokens a second, median"] = f"{np.nanmedian(speed):,.0f}"
+        values["tokens per second, median"] = f"{np.nanmedian(speed):,.0f}"
     if np.isfinite(memory).any():
-        told["memory at most"] = f"{np.nanmax(memory):,.0f} MB"
-    told["state"] = "finished" if run.finished else "not finished, or still going"
-    return [facts(told)]
+        values["peak memory"] = f"{np.nanmax(memory):,.0f} MB"
+    values["state"] = "finished" if run.finished else "not finished"
+    return [facts(values)]
 
 
 def _settings(description: Mapping[str, Any]) -> list[str]:
-    return [rows([kind, "value"], [[name, str(value)] for name, value in description[kind].items()])
+    return [table([kind, "value"], [[name, str(value)] for name, value in description[kind].items()])
             for kind in ("model", "training") if isinstance(description.get(kind), Mapping)]
 
 
 def _examples(run: RunRecord) -> list[Example]:
-    """None where there is no checkpoint or text to take them from."""
+    """Empty if the run has no checkpoint, or its corpus cannot be read."""
     try:
         return examples(run.model(), run.corpus)
-    except (NotThere, MiniBertError, IndexError):     # the last: ids in a damaged corpus that the vocabulary has not
+    except (NotThere, MiniBertError, IndexError):     # IndexError: a damaged corpus has ids outside the vocabulary
         return []
 
 
 def _line(name: str, x: Sequence[float] | np.ndarray[Any, Any], y: Sequence[float] | np.ndarray[Any, Any]) -> Line:
-    """A line of so many points at the most; the last one is always there."""
+    """A line of about _POINTS points, the last one included."""
     places = sorted({*range(0, len(x), -(-len(x) // _POINTS)), len(x) - 1})
     return Line(name, [float(x[place]) for place in places], [float(y[place]) for place in places])

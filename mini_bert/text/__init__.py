@@ -1,1 +1,1 @@
-"""From text to ids and batches."""
+"""Text to token ids to batches: tokenizer, corpora, sequences and masking. Knows nothing of models."""

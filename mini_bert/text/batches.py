@@ -1,12 +1,12 @@
-"""Sequences of a corpus, and batches of them in shuffled order.
+"""Sequences of a corpus, and shuffled batches of masked sequences.
 
-A sequence is [CLS] tokens [SEP], at most T long, padded to the longest one of its batch. Its tokens are
-  packed:     a window of a document's running text, so that sequences are full but for each document's last
+A sequence is [CLS] tokens [SEP], at most T tokens, padded to the longest sequence of its batch. The modes are
+  packed:     a window of a document's running text; only the last window of a document may be short
   sentences:  one sentence
-  pairs:      two sentences with token types, the second one the next in the text or, half of the time, another
+  pairs:      two sentences with token types; the second is the next one in the text or, half of the time, a random one
 
-Batch number `step` can be made directly, without those before it: the order within an epoch is a permutation
-keyed by (seed, epoch), and a mask by (seed, epoch, sequence).
+The batch of any step can be computed directly: the order within an epoch is a permutation keyed by (seed, epoch), and
+a mask is keyed by (seed, epoch, sequence).
 """
 
 from abc import ABC, abstractmethod
@@ -19,62 +19,60 @@ import numpy.typing as npt
 from ..errors import CorpusError
 from ..randomness import generator
 from .corpora.corpus import Corpus
-from .masking import Masking
+from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
 from .vocabulary import Vocabulary
-from .wordpiece.tokenizer import cut_longer
+from .wordpiece.tokenizer import truncate_longest_first
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-BUCKET = 32           # batches that are sorted by length together
+BUCKET = 32           # batches whose sequences are sorted by length together
 
 
-class Rows(NamedTuple):
-    """Padded sequences; everything is (B, width), width being the length of the longest."""
+class PaddedSequences(NamedTuple):
+    """Sequences padded to the longest; arrays are (B, T) unless noted."""
 
     ids: IntArray
     attention_mask: BoolArray
     token_types: IntArray | None = None
-    is_next: BoolArray | None = None      # (B,), of pairs
+    is_next: BoolArray | None = None      # (B,), for pairs
 
 
 class Sequences(ABC):
-    """The sequences of one split, by number. In memory are a few numbers for each document, not for each sequence."""
+    """The numbered sequences of one split. Memory grows with the number of documents, not of sequences."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
         if T < 3:
-            raise CorpusError(f"Sequences need room for [CLS], a token and [SEP]; max_seq_length is {T}.")
+            raise CorpusError(f"max_seq_length must be at least 3, room for [CLS], a token and [SEP], not {T}.")
         self.corpus, self.T = corpus, T
         self.documents = corpus.split(split)
         if not len(self.documents):
-            raise CorpusError(f"{corpus.directory} has no documents in its split {split!r}.")
+            raise CorpusError(f"The split {split!r} of {corpus.directory} has no documents.")
         self.vocabulary: Vocabulary = corpus.tokenizer.vocabulary
-        self._ends = np.cumsum(self.count())      # of each document in the numbering of the sequences
+        self._ends = np.cumsum(self.count())      # number of the sequence after each document's last
 
     @abstractmethod
     def count(self) -> IntArray:
-        """How many sequences each document of the split has."""
+        """The number of sequences in each document of the split."""
 
     def __len__(self) -> int:
         return int(self._ends[-1])
 
     def locate(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """The document of each sequence, and its place among the sequences of that document."""
+        """For each sequence its document, and its index among the sequences of that document."""
         owner = np.searchsorted(self._ends, numbers, "right")
         before = np.where(owner > 0, self._ends[owner - 1], 0)
         return self.documents[owner], numbers - before
 
     @abstractmethod
     def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """Where in the corpus' tokens each sequence begins and ends."""
+        """The start and end of each sequence in the corpus' tokens."""
 
     def lengths(self, numbers: IntArray) -> IntArray:
-        """Tokens of each sequence, with [CLS] and [SEP]."""
+        """The length of each sequence, including [CLS] and [SEP]."""
         starts, ends = self.spans(numbers)
         return ends - starts + 2
 
-    def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
-        """The sequences of these numbers."""
+    def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
+        """The sequences with these numbers, padded."""
         starts, ends = self.spans(numbers)
         lengths = ends - starts + 2
         ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
@@ -85,11 +83,10 @@ class Sequences(ABC):
             raise self._damaged()
         ids[:, 0] = self.vocabulary.cls
         ids[np.arange(len(ids)), lengths - 1] = self.vocabulary.sep
-        return Rows(ids, column < lengths[:, None])
-
+        return PaddedSequences(ids, column < lengths[:, None])
 
     def _checked(self, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """Places in the tokens, from an index that may be damaged."""
+        """Positions in the tokens, read from an index that may be damaged."""
         if (starts > ends).any() or (ends > len(self.corpus.tokens)).any():
             raise self._damaged()
         return starts.astype(np.int64), ends.astype(np.int64)
@@ -99,25 +96,25 @@ class Sequences(ABC):
 
 
 class PackedSequences(Sequences):
-    """Windows of T - 2 tokens over each document's running text."""
+    """Consecutive windows of T - 2 tokens of each document."""
 
-    def _borders(self, documents: IntArray) -> tuple[IntArray, IntArray]:
+    def _bounds(self, documents: IntArray) -> tuple[IntArray, IntArray]:
         firsts, sentences = self.corpus.documents, self.corpus.sentences
         return self._checked(sentences[firsts[documents]], sentences[firsts[documents + 1]])
 
     def count(self) -> IntArray:
-        begin, end = self._borders(self.documents)
+        begin, end = self._bounds(self.documents)
         return -(-(end - begin) // (self.T - 2))
 
     def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         documents, place = self.locate(numbers)
-        begin, end = self._borders(documents)
+        begin, end = self._bounds(documents)
         starts = begin + place * (self.T - 2)
         return starts, np.minimum(starts + self.T - 2, end)
 
 
 class SentenceSequences(Sequences):
-    """One sentence each, cut to T - 2 tokens."""
+    """Single sentences, truncated to T - 2 tokens."""
 
     def count(self) -> IntArray:
         firsts = self.corpus.documents
@@ -129,34 +126,36 @@ class SentenceSequences(Sequences):
         return self._sentence(self.corpus.documents[documents].astype(np.int64) + place)
 
     def _sentence(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """Begin and end of sentences, which are numbered through the whole corpus."""
+        """Start and end of sentences, by their numbers in the whole corpus."""
         starts, ends = self._checked(self.corpus.sentences[numbers], self.corpus.sentences[numbers + 1])
         return starts, np.minimum(ends, starts + self.T - 2)
 
 
 class PairSequences(SentenceSequences):
-    """[CLS] sentence [SEP] another [SEP]: the next one of the document, or half of the time any other of the split."""
+    """[CLS] sentence [SEP] sentence [SEP]: consecutive or, half of the time, with a random second sentence."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
         if T < 5:
-            raise CorpusError(f"Pairs need room for [CLS], two tokens and two [SEP]; max_seq_length is {T}.")
+            raise CorpusError("max_seq_length must be at least 5 for pairs, room for [CLS], two tokens and two [SEP], "
+                              f"not {T}.")
         super().__init__(corpus, split, T)
         self._all = SentenceSequences(corpus, split, T)
         if not len(self):
-            raise CorpusError(f"{corpus.directory} has no document of two sentences, so there are no pairs.")
+            raise CorpusError(f"There are no pairs in the split {split!r} of {corpus.directory}: no document has two "
+                              "sentences.")
 
     def count(self) -> IntArray:
-        return super().count() - 1            # a document's last sentence has no next one
+        return super().count() - 1            # the last sentence of a document has no successor
 
     def lengths(self, numbers: IntArray) -> IntArray:
-        """With the true next sentence, whichever will be drawn: an estimate to sort by."""
+        """Lengths with the true next sentence, which may not be the one drawn: an estimate to sort by."""
         documents, place = self.locate(numbers)
         first = self.corpus.documents[documents].astype(np.int64) + place
         (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
         lengths: IntArray = np.minimum(a_end - a + b_end - b + 3, self.T)
         return lengths
 
-    def fill(self, numbers: IntArray, epoch: int, seed: int) -> Rows:
+    def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
         rows = [self._pair(int(number), generator(seed, "pair", epoch, number)) for number in numbers]
         width = max(len(a) + len(b) + 3 for a, b, _ in rows)
         ids = np.full((len(rows), width), self.vocabulary.pad, np.int64)
@@ -166,21 +165,21 @@ class PairSequences(SentenceSequences):
             ids[row, :end] = [self.vocabulary.cls, *a, self.vocabulary.sep, *b, self.vocabulary.sep]
             types[row, second:end] = 1
             mask[row, :end] = True
-        return Rows(ids, mask, types, np.array([is_next for *_, is_next in rows]))
+        return PaddedSequences(ids, mask, types, np.array([is_next for *_, is_next in rows]))
 
     def _pair(self, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, bool]:
         documents, place = self.locate(np.array([number]))
         first = int(self.corpus.documents[documents[0]]) + int(place[0])
-        # among all sentences of the split, this one is as many further on as there are documents before it
+        # each earlier document has one sentence more than it has pairs
         in_split = number + int(np.searchsorted(self.documents, documents[0]))
-        others = len(self._all) - 2                       # neither the first sentence nor the one behind it
+        others = len(self._all) - 2                       # all but the first sentence and its successor
         is_next = others == 0 or bool(rng.random() < 0.5)
         spans = [self._sentence(np.array([first])), self._sentence(np.array([first + 1]))]
         if not is_next:
             draw = int(rng.integers(others))
             spans[1] = self._all.spans(np.array([draw if draw < in_split else draw + 2]))
         a, b = (self.corpus.tokens[int(start[0]) : int(end[0])] for start, end in spans)
-        a, b = cut_longer(a, b, self.T - 3)
+        a, b = truncate_longest_first(a, b, self.T - 3)
         return a, b, is_next
 
 
@@ -189,7 +188,7 @@ MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": Sen
 
 
 class MLMBatch(NamedTuple):
-    """A training batch; everything is (B, T)."""
+    """A training batch; arrays are (B, T) unless noted."""
 
     input_ids: IntArray
     target_ids: IntArray
@@ -199,27 +198,27 @@ class MLMBatch(NamedTuple):
     is_next: BoolArray | None = None      # (B,)
 
 
-class Batches:
-    """All batches of a split, epoch after epoch: `batches[step]` is the same whenever it is asked for."""
+class MLMBatches:
+    """Masked batches of a split, epoch after epoch: `batches[step]` is a pure function of the step."""
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int = 64, batch_size: int = 32,
                  mode: str = "packed", masking: Masking | None = None, bucket: bool = False, seed: int = 0):
         if mode not in MODES:
-            raise CorpusError(f"There is no mode {mode!r} of making sequences; choose one of {', '.join(MODES)}.")
+            raise CorpusError(f"There is no sequence mode {mode!r}; choose one of {', '.join(MODES)}.")
         for name, number in (("batch_size", batch_size), ("max_seq_length", max_seq_length)):
             if not isinstance(number, int | np.integer) or number < 1:
                 raise CorpusError(f"{name} must be a whole number of at least 1, not {number}.")
         self.sequences = MODES[mode](corpus, split, max_seq_length)
         self.batch_size, self.bucket, self.seed = batch_size, bucket, seed
-        self._epoch = 0       # that iterating gives next
+        self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
 
     def __len__(self) -> int:
-        """Batches in an epoch; the last one may be smaller."""
+        """The number of batches in an epoch; the last one may be smaller."""
         return -(-len(self.sequences) // self.batch_size)
 
     def __iter__(self) -> Iterator[MLMBatch]:
-        """The batches of one epoch, each time of the next: with other masks and in another order."""
+        """The batches of one epoch. Each new iteration is the next epoch, with another order and other masks."""
         epoch = self._epoch
         self._epoch += 1
         return self.epoch(epoch)
@@ -235,7 +234,7 @@ class Batches:
         if not self.bucket:
             first = place * self.batch_size
             return epoch, order(np.arange(first, min(first + self.batch_size, len(order))))
-        # of BUCKET batches at a time, sequences of similar length go together, in batches of random order
+        # sort the sequences of BUCKET batches by length, and shuffle the resulting batches
         window, place = divmod(place, BUCKET)
         first = window * BUCKET * self.batch_size
         members = order(np.arange(first, min(first + BUCKET * self.batch_size, len(order))))

@@ -1,4 +1,4 @@
-"""MLMDataGenerator: masked batches straight from a text file."""
+"""MLMDataGenerator: masked batches directly from a text file."""
 
 from os import PathLike
 from pathlib import Path
@@ -6,18 +6,18 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from weakref import finalize
 
-from .batches import Batches
+from .batches import MLMBatches
 from .corpora.corpus import MANIFEST, Corpus
 from .corpora.prepare import prepare
 from .masking import Masking
 from .wordpiece.tokenizer import WordPieceTokenizer
 
 
-class MLMDataGenerator(Batches):
-    """Masked batches of a text, or of a prepared corpus: `generator[step]`, or iterate over an epoch.
+class MLMDataGenerator(MLMBatches):
+    """Masked batches of a text file or a prepared corpus: `generator[step]`, or iterate over an epoch.
 
-    A text is prepared into a temporary directory that lives as long as the generator; for more than a few
-    megabytes, prepare a corpus once (`mini-bert data prepare`) and name its directory here.
+    A text file is prepared in a temporary directory, which is removed with the generator. For more than a few
+    megabytes, prepare a corpus once (`mini-bert data prepare`) and pass its directory.
     """
 
     def __init__(self, data_path: str | PathLike[str], tokenizer: WordPieceTokenizer, max_seq_length: int = 64,

@@ -1,12 +1,11 @@
 """Masking for masked language modelling.
 
-Of each sequence, 15 % of the ordinary tokens are chosen: round(0.15 n) of n (a half goes to the even
-number), at least one, never a special token. Of those, 80 % become [MASK], 10 % a random token and 10 % stay
-as they are: the model cannot tell which tokens it will be asked about, so it has to represent them all.
+In each sequence, 15 % of the tokens are chosen: round(0.15 n) of n (halves round to even), at least one, never a
+special token. Of these, 80 % become [MASK], 10 % a random token, and 10 % stay unchanged. The model cannot tell which
+tokens it must predict, so it has to represent all of them.
 
-`Masking` is what training uses. Its choice for a sequence is keyed by (seed, epoch, sequence), so it is new
-in every epoch and the same on any number of workers. What is chosen can be single tokens, whole words or
-spans of tokens.
+Training uses `Masking`. Its choice is keyed by (seed, epoch, sequence), so it changes with the epoch and does not
+depend on the number of workers. It chooses single tokens, whole words or spans of tokens.
 """
 
 from collections.abc import Callable, Collection
@@ -19,37 +18,37 @@ from ..errors import InputError
 from ..randomness import keyed_bits
 from .vocabulary import Vocabulary
 
-MASKED, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest stays
-MEAN_SPAN, LONGEST_SPAN = 3, 10       # tokens, for masking="span"
+MASKED, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest is unchanged
+MEAN_SPAN, LONGEST_SPAN = 3, 10       # tokens
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Schedule = Callable[[int], float]     # step -> the share of tokens to choose
+Schedule = Callable[[int], float]     # step -> share of tokens to choose
 
 
 def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 4, mask_prob: float = 0.15,
                 rng: np.random.Generator | int | None = None, *,
                 special_ids: Collection[int] | None = None) -> tuple[IntArray, IntArray, BoolArray]:
-    """Choose and hide tokens of a batch.
+    """Mask a batch of ids.
 
-    input_ids (B, T) -> masked ids (B, T), target ids (B, T), which are the ids as they were, and the chosen
-    positions (B, T) as booleans. A seed as `rng` gives the same choice each time; None follows NumPy's global
-    generator, which np.random.seed sets. Special tokens are never chosen; unless they are named, they are 0 for
-    [PAD] and [UNK] [CLS] [SEP] [MASK] in a row: 1 to 4 here, 100 to 103 in BERT's own vocabulary.
+    input_ids (B, T) -> masked ids (B, T), target ids (B, T), which are the original ids, and the chosen positions
+    (B, T) as booleans. `rng` is a generator or a seed; None uses NumPy's global generator, which np.random.seed sets.
+    Special tokens are never chosen. By default these are 0 for [PAD] and the four ids up to `mask_token_id` for [UNK],
+    [CLS], [SEP] and [MASK]: 1 to 4 here, 100 to 103 in BERT's own vocabulary.
     """
     try:
         ids = np.asarray(input_ids)
     except ValueError:
-        raise InputError("input_ids has rows of different lengths; pad them to one length.") from None
+        raise InputError("The rows of input_ids have different lengths; pad them to one length.") from None
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
-        raise InputError(f"input_ids must be whole numbers of shape (batch, tokens), not {ids.dtype} {ids.shape}.")
+        raise InputError(f"input_ids must be integers of shape (batch, tokens), not {ids.dtype} {ids.shape}.")
     if ids.size and not 0 <= ids.min() <= ids.max() < vocab_size:
-        raise InputError(f"input_ids has values from {ids.min()} to {ids.max()}; "
-                         f"the vocabulary has 0 to {vocab_size - 1}.")
+        raise InputError(f"input_ids has values from {ids.min()} to {ids.max()}, but the vocabulary only has "
+                         f"0 to {vocab_size - 1}.")
     if not 0 <= mask_prob <= 1:
         raise InputError(f"mask_prob must be between 0 and 1, not {mask_prob}.")
     if not 0 <= mask_token_id < vocab_size:
-        raise InputError(f"mask_token_id={mask_token_id} is not in a vocabulary of {vocab_size}.")
+        raise InputError(f"mask_token_id must be from 0 to {vocab_size - 1}, not {mask_token_id}.")
     if rng is None:
         rng = int(np.random.randint(2**31))  # noqa: NPY002
     rng = np.random.default_rng(rng)
@@ -61,77 +60,73 @@ def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 
     choices = np.flatnonzero(ordinary)
     for row in range(len(ids)):
         candidates = np.flatnonzero(ordinary[ids[row]])
-        picked = rng.permutation(candidates)[: _how_many(len(candidates), mask_prob)]
+        picked = rng.permutation(candidates)[: _mask_count(len(candidates), mask_prob)]
         chosen[row, picked] = True
-        masked[row, picked] = _replaced(ids[row, picked], mask_token_id, choices, rng)
+        draw = rng.random(len(picked))
+        others = choices[rng.integers(len(choices), size=len(picked))] if len(choices) else ids[row, picked]
+        masked[row, picked] = _replaced(ids[row, picked], draw, mask_token_id, others)
     return masked, ids, chosen
 
 
-def _how_many(n: int, share: float) -> int:
+def _mask_count(n: int, share: float) -> int:
     return min(n, max(round(share * n), 1)) if share > 0 else 0
 
 
 def _ordinary(vocab_size: int, special_ids: Collection[int]) -> BoolArray:
-    """By id, whether it is a word of the language."""
+    """By id: not a special token."""
     ordinary = np.ones(vocab_size, bool)
     ordinary[[i for i in special_ids if i < vocab_size]] = False
     return ordinary
 
 
-def _replaced(ids: IntArray, mask_id: int, choices: npt.NDArray[np.int64], rng: np.random.Generator) -> IntArray:
-    """80 % [MASK], 10 % a random one of the choices, 10 % as they were."""
-    lot = rng.random(len(ids))
-    others = choices[rng.integers(len(choices), size=len(ids))] if len(choices) else ids
-    return np.where(lot < MASKED, mask_id, np.where(lot < MASKED + RANDOM, others, ids))
+def _replaced(ids: IntArray, draw: npt.NDArray[np.float64], mask_id: int, others: IntArray) -> IntArray:
+    """80 % [MASK], 10 % the other tokens, 10 % unchanged; `draw` is uniform in [0, 1)."""
+    return np.where(draw < MASKED, mask_id, np.where(draw < MASKED + RANDOM, others, ids))
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How training masks: the share of tokens, and what is chosen together.
-
-    `rate` may be a schedule, a function of the step.
-    """
+    """How training masks: the share of tokens, or a schedule of it, and the unit that is chosen as a whole."""
 
     rate: float | Schedule = 0.15
     unit: str = "token"               # token, word or span
 
     def __post_init__(self) -> None:
         if self.unit not in _UNITS:
-            raise InputError(f"masking unit {self.unit!r} is not a choice; choose one of {', '.join(_UNITS)}.")
+            raise InputError(f"There is no masking unit {self.unit!r}; choose one of {', '.join(_UNITS)}.")
         if not callable(self.rate) and not 0 < self.rate < 1:
             raise InputError(f"The masking rate must be between 0 and 1, not {self.rate}.")
 
     def __call__(self, ids: IntArray, vocabulary: Vocabulary, *, seed: int, epoch: int,
                  sequences: npt.NDArray[np.int64], step: int = 0) -> tuple[IntArray, BoolArray]:
-        """ids (B, T) and the number of each sequence -> masked ids and chosen positions (B, T)."""
+        """ids (B, T) of the sequences with these numbers (B,) -> masked ids and chosen positions, both (B, T)."""
         rate = self._rate(step)
         ordinary = vocabulary.ordinary[ids]
-        wanted = np.array([_how_many(n, rate) for n in ordinary.sum(axis=1).tolist()])
+        wanted = np.array([_mask_count(n, rate) for n in ordinary.sum(axis=1).tolist()])
 
         def bits(purpose: str) -> npt.NDArray[np.uint64]:
             return keyed_bits(sequences, ids.shape[1], seed, "mask", purpose, epoch)
 
         order = np.where(ordinary, bits("order") >> np.uint64(1), np.uint64(2**64 - 1))
         chosen = _UNITS[self.unit](order, ordinary, vocabulary.continues[ids], wanted)
-        lot = bits("lot") / 2.0**64
+        draw = bits("lot") / 2.0**64
         others = vocabulary.ordinary_ids[bits("others") % np.uint64(len(vocabulary.ordinary_ids))]
-        replaced = np.where(lot < MASKED, vocabulary.mask, np.where(lot < MASKED + RANDOM, others, ids))
-        return np.where(chosen, replaced, ids), chosen
+        return np.where(chosen, _replaced(ids, draw, vocabulary.mask, others), ids), chosen
 
     def _rate(self, step: int) -> float:
         if not callable(self.rate):
             return self.rate
         rate = self.rate(step)
         if not 0 <= rate <= 1:
-            raise InputError(f"The masking schedule gives {rate} at step {step}; it must be between 0 and 1.")
+            raise InputError(f"The masking schedule must give a rate between 0 and 1; at step {step} it gives {rate}.")
         return rate
 
 
-# Each takes a random number `order` for each token, (B, T), highest where none may be chosen, and the number wanted of
-# each row, and returns the chosen positions (B, T).
+# Each unit is a function that returns the chosen positions (B, T). `order` (B, T) has a random number per token, the
+# highest one at special tokens; `wanted` (B,) is how many tokens to choose in each row.
 
 def _tokens(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
-    """Single tokens: those with the lowest numbers."""
+    """Single tokens: those with the lowest numbers in `order`."""
     places = np.argsort(order, axis=1, kind="stable")
     chosen = np.zeros(order.shape, bool)
     np.put_along_axis(chosen, places, np.arange(order.shape[1]) < wanted[:, None], axis=1)
@@ -139,16 +134,16 @@ def _tokens(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolA
 
 
 def _words(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
-    """Whole words: all pieces have the number of their word's first; the last word may be cut to the number."""
+    """Whole words: all pieces share their first piece's number. The last word may be chosen in part."""
     inside = continues & ordinary
-    inside[:, 1:] &= ordinary[:, :-1]                         # behind a special token a new word begins
+    inside[:, 1:] &= ordinary[:, :-1]                         # after a special token a new word begins
     inside[:, 0] = False
     first = np.maximum.accumulate(np.where(inside, 0, np.arange(order.shape[1])), axis=1)
     return _tokens(np.take_along_axis(order, first, axis=1), ordinary, continues, wanted)
 
 
 def _spans(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray) -> BoolArray:
-    """Runs of tokens, geometric lengths with mean 3, until there are enough."""
+    """Runs of tokens, of geometric length with mean 3, until there are enough."""
     chosen = np.zeros(order.shape, bool)
     for row, left in enumerate(wanted.tolist()):
         candidates = np.flatnonzero(ordinary[row])
@@ -156,7 +151,7 @@ def _spans(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolAr
         taken = np.zeros(len(candidates), bool)
         while (missing := left - int(taken.sum())) > 0:
             length = min(int(rng.geometric(1 / MEAN_SPAN)), LONGEST_SPAN, missing)
-            start = int(rng.integers(1 - length, len(candidates)))    # from before the beginning: all places are alike
+            start = int(rng.integers(1 - length, len(candidates)))    # from before 0: all places are equally likely
             taken[max(start, 0) : start + length] = True
         chosen[row, candidates[taken]] = True
     return chosen

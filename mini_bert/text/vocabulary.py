@@ -1,4 +1,4 @@
-"""A vocabulary: pieces by id, in a text file with a piece a line."""
+"""A vocabulary: pieces by id, stored as a text file with one piece per line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,18 +13,18 @@ import numpy.typing as npt
 from ..errors import VocabularyError
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-CONTINUATION = "##"       # a piece that begins with this continues a word
-_UNWRITABLE = re.compile("[\n\r\ud800-\udfff]")        # ends of lines, and halves of surrogate pairs
+CONTINUATION = "##"       # the prefix of pieces inside a word
+_UNWRITABLE = re.compile("[\n\r\ud800-\udfff]")        # line ends and lone surrogates
 
 
 class Vocabulary(Sequence[str]):
-    """Distinct pieces, the special tokens among them."""
+    """Distinct pieces, including the special tokens."""
 
     def __init__(self, pieces: Iterable[str], source: str = "The vocabulary"):
         self.pieces = tuple(pieces)
         for i, piece in enumerate(self.pieces):
             if not isinstance(piece, str) or _UNWRITABLE.search(piece):
-                raise VocabularyError(f"{source} has a piece that cannot be a line of text: number {i}, {piece!r}.")
+                raise VocabularyError(f"{source} has the piece {piece!r}, number {i}, which cannot be a line of text.")
         self.ids = {piece: i for i, piece in enumerate(self.pieces)}
         if len(self.ids) < len(self.pieces):
             twice = next(piece for i, piece in enumerate(self.pieces) if self.ids[piece] != i)
@@ -46,21 +46,21 @@ class Vocabulary(Sequence[str]):
 
     @cached_property
     def ordinary(self) -> npt.NDArray[np.bool_]:
-        """By id: is it part of the language, not a special token?"""
+        """By id: is it an ordinary piece, not a special token?"""
         return np.array([piece not in SPECIAL_TOKENS for piece in self.pieces])
 
     @cached_property
     def ordinary_ids(self) -> npt.NDArray[np.int64]:
-        """The ids of the language."""
+        """The ids of all ordinary pieces."""
         return np.flatnonzero(self.ordinary)
 
     @cached_property
     def continues(self) -> npt.NDArray[np.bool_]:
-        """By id: does it continue a word?"""
+        """By id: does the piece continue a word?"""
         return np.array([piece.startswith(CONTINUATION) for piece in self.pieces])
 
     def digest(self) -> str:
-        """A fingerprint: equal exactly for equal pieces in equal order."""
+        """A fingerprint of the pieces and their order."""
         return self._digest
 
     @cached_property
@@ -72,7 +72,7 @@ class Vocabulary(Sequence[str]):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "Vocabulary":
-        """From vocab.txt: a piece a line, its number counting from 0."""
+        """Read a vocab.txt; the id of a piece is the number of its line, from 0."""
         try:
             text = Path(path).read_bytes().decode("utf-8")
         except OSError as error:

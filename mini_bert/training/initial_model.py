@@ -39,6 +39,6 @@ def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -
 def _set_frequency_bias(model: MiniBERT, corpus: Corpus) -> None:
     """Let the first loss be that of guessing by frequency, which is otherwise what the first steps learn."""
     counts = np.zeros(model.config.vocab_size)
-    for tokens in corpus.stretches("train"):
+    for tokens in corpus.token_chunks("train"):
         counts += np.bincount(tokens, minlength=len(counts))
     model.params["mlm_head_b"][...] = np.log((counts + 1) / (counts.sum() + len(counts)))

@@ -149,7 +149,7 @@ def baselines(corpus: Corpus, heldout: Sequence[MLMBatch]) -> dict[str, float]:
     times = sum((np.bincount(batch.target_ids[batch.mask_positions], minlength=len(counts)) for batch in heldout),
                 start=np.zeros_like(counts))
     if times.any():
-        for ids in corpus.stretches("heldout"):
+        for ids in corpus.token_chunks("heldout"):
             counts -= np.bincount(ids, minlength=len(counts))
     else:
         times = counts

@@ -17,7 +17,7 @@ import pytest
 import mini_bert.core.model
 from mini_bert import AdamW, MiniBERT, ModelConfig
 from mini_bert.randomness import generator
-from mini_bert.text.batches import Batches, MLMBatch
+from mini_bert.text.batches import MLMBatch, MLMBatches
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.corpora.pydocs import pydocs
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -93,7 +93,7 @@ class Workshop:
         return place
 
     def train(self, out: Path, corpus: str = "chain", model: ModelConfig = MODEL, initial: MiniBERT | None = None,
-              batches: Callable[[Batches], object] | None = None, prepare: Callable[[MiniBERT], None] | None = None,
+              batches: Callable[[MLMBatches], object] | None = None, prepare: Callable[[MiniBERT], None] | None = None,
               **settings) -> Trainer:
         """A run on a corpus: `prepare` changes the model before the first step, `batches` what it is shown."""
         trainer = start_run(model, replace(TRAINING, **settings), self.corpus(corpus), out, initial=initial)
@@ -147,7 +147,7 @@ CORPORA: dict[str, Callable[[Workshop, Path], Path]] = {
 class AskedForSpecials:
     """[CLS] and [SEP] are hidden as well."""
 
-    def __init__(self, inner: Batches):
+    def __init__(self, inner: MLMBatches):
         self.inner = inner
 
     def __getitem__(self, step: int) -> MLMBatch:
@@ -161,7 +161,7 @@ class AskedForSpecials:
 class RandomTargets:
     """What is asked for has nothing to do with the text."""
 
-    def __init__(self, inner: Batches):
+    def __init__(self, inner: MLMBatches):
         self.inner = inner
 
     def __getitem__(self, step: int) -> MLMBatch:

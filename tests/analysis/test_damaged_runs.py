@@ -181,7 +181,7 @@ def test_a_corpus_of_noise_costs_only_what_needs_it(shop, tmp_path, file):
     found = examine(run)
     assert found.healthy
     assert "collapsed representations" in found.left_out or any("changed since" in note for note in found.notes)
-    assert "verdict" in run_page(RunRecord.read(run))
+    assert "Diagnosis" in run_page(RunRecord.read(run))
 
 
 def test_a_corpus_without_text_to_train_on_is_a_stated_gap(shop, tmp_path):

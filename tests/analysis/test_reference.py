@@ -11,14 +11,14 @@ from mini_bert.analysis.doctor import reference
 from mini_bert.analysis.doctor.doctor import examine
 from mini_bert.analysis.doctor.reference import compared_with_reference, reference_of
 from mini_bert.analysis.doctor.run_record import NotThere, RunRecord
-from mini_bert.pretrained import located
+from mini_bert.pretrained import model_directory
 from mini_bert.report.run_page import run_page
 
-DIGEST = json.loads((located("mini") / "config.json").read_text())["vocab_digest"]
+DIGEST = json.loads((model_directory("mini") / "config.json").read_text())["vocab_digest"]
 
 
 def shipped_config(name: str) -> dict:
-    found = json.loads((located(name) / "config.json").read_text())
+    found = json.loads((model_directory(name) / "config.json").read_text())
     return {key: value for key, value in found.items() if key not in ("model_type", "format_version", "vocab_digest")}
 
 
@@ -29,7 +29,7 @@ def record(model: dict, *, tokens=2_000_000, loss=5.2, digest=DIGEST, tokens_a_s
 
 def test_a_run_is_held_against_the_curve_of_its_own_model():
     found = reference_of(record(shipped_config("mini") | {"dropout": 0.1, "init": "local"}))
-    said = json.loads((located("mini") / "reference.json").read_text())
+    said = json.loads((model_directory("mini") / "reference.json").read_text())
     assert found.name == "mini"
     assert found.tokens.tolist() == said["tokens"]
     assert found.mean.tolist() == said["mean"]
@@ -69,7 +69,7 @@ def shipped(tmp_path, monkeypatch):
         (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *shop.tokenizer().vocabulary[5:]]) + "\n")
         (folder / "reference.json").write_text(json.dumps(content))
         monkeypatch.setattr(reference, "shipped_names", lambda: ["toy"])
-        monkeypatch.setattr(reference, "located", lambda name: folder)
+        monkeypatch.setattr(reference, "model_directory", lambda name: folder)
         return RunRecord.read(shop.run("recipe")).description["data"]["vocab_digest"]
 
     return ship

@@ -46,7 +46,7 @@ def test_a_vocabulary_alone_needs_cased_or_uncased(folder, verb):
     text = "6" if verb == "decode" else "The"
     assert "--cased or --uncased" in refused("tokenizer", verb, "-t", folder / "bare", text)
     run("tokenizer", verb, "-t", folder / "bare", "--uncased", text)
-    assert "stored as uncased" in refused("tokenizer", verb, "-t", folder / "tokenizer", "--cased", text)
+    assert "is uncased and cannot" in refused("tokenizer", verb, "-t", folder / "tokenizer", "--cased", text)
 
 
 def test_casing_said_is_used(folder):
@@ -109,7 +109,7 @@ def test_training_overwrites_nothing_but_a_tokenizer(folder):
 
 def test_where_to_write_is_checked_before_any_text_is_read(folder):
     absent = folder / "absent.txt"
-    assert "text.txt is not a directory" in refused("tokenizer", "train", absent, "--out", folder / "text.txt" / "x")
+    assert "is not a writable directory" in refused("tokenizer", "train", absent, "--out", folder / "text.txt" / "x")
     assert "not empty" in refused("tokenizer", "train", absent, "--out", folder / "tokenizer")
 
 

@@ -22,7 +22,7 @@ from mini_bert.evaluation.representations.composition import Phrase, measure_com
 from mini_bert.evaluation.representations.similarity import probe_semantic_knowledge
 from mini_bert.evaluation.representations.stability import measure_representation_stability
 from mini_bert.evaluation.zero_shot.facts import probe_factual_knowledge
-from mini_bert.pretrained import located
+from mini_bert.pretrained import model_directory
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 
 def test_a_loaded_model_remembers_its_directory(model, tmp_path):
-    assert model.source == located("mini")
+    assert model.source == model_directory("mini")
     small = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=30))
     assert small.source is None
     small.save(tmp_path)

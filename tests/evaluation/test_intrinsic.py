@@ -11,7 +11,7 @@ from mini_bert.evaluation.metrics import compute_gradient_norm
 from mini_bert.evaluation.representations import intrinsic as module
 from mini_bert.evaluation.representations.geometry import compute_effective_dimensionality, compute_token_diversity
 from mini_bert.evaluation.representations.intrinsic import intrinsic
-from mini_bert.text.batches import Batches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -50,7 +50,7 @@ def corpus(tokenizer, texts, tmp_path_factory) -> Corpus:
 
 def test_the_metrics_match_the_sample(model, tokenizer, corpus):
     report = intrinsic(model, tokenizer, corpus, split="train", max_sequences=1000, threads=1)
-    batches = Batches(corpus, "train", max_seq_length=16, batch_size=8, seed=0)
+    batches = MLMBatches(corpus, "train", max_seq_length=16, batch_size=8, seed=0)
     gradients, loss, count = MiniBERTGradients(model), 0.0, 0
     for step in range(len(batches)):
         batch = batches[step]
@@ -170,5 +170,5 @@ def test_invalid_input_is_refused(model, tokenizer, data, options, words):
 
 
 def test_a_tokenizer_of_another_model_is_refused(model, texts):
-    with pytest.raises(InputError, match="the model knows 11"):
+    with pytest.raises(InputError, match="only 11"):
         intrinsic(model, WordPieceTokenizer([*SPECIAL_TOKENS, *(f"w{i}" for i in range(20))]), texts)

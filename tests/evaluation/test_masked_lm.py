@@ -12,7 +12,7 @@ from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.evaluation.masked_lm import Frequencies, predictions, report
 from mini_bert.objectives.masked import MaskedLM, micro_batches
-from mini_bert.text.batches import Batches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -36,7 +36,7 @@ def made(tmp_path_factory):
 
 def test_every_masked_token_has_the_same_weight(made):
     folder, model = made
-    batches = Batches(Corpus(folder / "corpus"), max_seq_length=16, batch_size=4)
+    batches = MLMBatches(Corpus(folder / "corpus"), max_seq_length=16, batch_size=4)
     parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 2)]
     found = predictions(model, parts, Workers(1))
     other = MaskedLM(model).evaluate(parts, Workers(2))
@@ -53,7 +53,7 @@ def test_every_masked_token_has_the_same_weight(made):
 def test_baselines_match_the_counts(made, own):
     folder, model = made
     corpus = Corpus(folder / "corpus")
-    batches = Batches(corpus, max_seq_length=16, batch_size=4)
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=4)
     found = predictions(model, [batches[0]], Workers(1))
     frequencies = Frequencies(corpus, 9, leave_out=bool(own))
     tokens = corpus.tokens.tolist()

@@ -19,7 +19,6 @@ from mini_bert.evaluation.suite.suite import PARTS, EvaluationListener, comprehe
 from mini_bert.evaluation.tasks.folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
-from mini_bert.report.page import figure
 
 SMALL = QUICK.capped(40)
 
@@ -192,7 +191,7 @@ def test_bad_input_is_one_sentence(place, model, tmp_path):
     with pytest.raises(InputError, match=r"no part .posse.; choose some of masked, "):
         evaluate(place, model, only=["pos", "posse"])
     other = WordPieceTokenizer([*model[1].vocabulary, "more", "words"])
-    with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model knows 27"):
+    with pytest.raises(InputError, match="tokenizer has 29 pieces, but the model's vocabulary has only 27"):
         evaluate(place, (model[0], other))
     with pytest.raises(InputError, match="3 to 24 tokens"):
         evaluate(place, model, length=64)
@@ -204,7 +203,7 @@ def test_the_report_has_all_numbers_and_loads_nothing(found):
     html = evaluation_page("Evaluation of a & b", {"model": "a", "data": ["x"], "quick": True, "tasks": None}, found)
     assert "Evaluation of a &amp; b" in html
     for row in found.summary():
-        assert figure(shown(row["value"], row["unit"])) in html, row
+        assert number_cell(shown(row["value"], row["unit"])) in html, row
     assert "<small>(" in html                                         # the interval is below the number
     assert html.count("<svg") >= 15
     assert "http://" not in html

@@ -1,4 +1,4 @@
-"""A model at work: masks, vectors and scores."""
+"""Filling masks, sentence vectors and pseudo-log-likelihoods."""
 
 import json
 
@@ -27,7 +27,7 @@ def tokenizer() -> WordPieceTokenizer:
 
 @pytest.fixture(scope="module")
 def model() -> MiniBERT:
-    # two words more than the tokenizer has
+    # two ids more than the tokenizer has pieces
     return MiniBERT(ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=16,
                                 max_seq_length=12))
 
@@ -40,7 +40,7 @@ def directory(model, tokenizer, tmp_path_factory):
     return folder
 
 
-def test_each_mask_gets_its_likeliest_words(model, tokenizer):
+def test_each_mask_gets_its_most_probable_words(model, tokenizer):
     found = fill_mask(model, tokenizer, "the [MASK] sat on [MASK] mat", top=20)
     assert [len(candidates) for candidates in found] == [len(WORDS), len(WORDS)]
     for candidates in found:
@@ -54,15 +54,15 @@ def test_each_mask_gets_its_likeliest_words(model, tokenizer):
     assert second.text == f"the [MASK] sat on {second.token} mat"
 
 
-def test_what_cannot_be_filled_is_refused(model, tokenizer):
-    for text, words in (("the cat", "no \\[MASK\\]"), ("[MASK] " * 20, "takes 12")):
+def test_texts_that_cannot_be_filled_are_refused(model, tokenizer):
+    for text, words in (("the cat", "no \\[MASK\\]"), ("[MASK] " * 20, "at most 12")):
         with pytest.raises(InputError, match=words):
             fill_mask(model, tokenizer, text)
-    with pytest.raises(InputError, match="the model knows 16"):
+    with pytest.raises(InputError, match="only 16"):
         fill_mask(model, WordPieceTokenizer([*SPECIAL_TOKENS, *(f"w{i}" for i in range(20))]), "[MASK]")
 
 
-def test_a_tokenizer_of_the_same_size_or_smaller_that_is_not_the_models_is_refused(model, tokenizer, tmp_path):
+def test_a_tokenizer_of_another_model_is_refused(model, tokenizer, tmp_path):
     write_checkpoint(tmp_path / "run", MiniBERT(model.config), tokenizer, {})
     loaded, own = MiniBERT.load(tmp_path / "run"), WordPieceTokenizer.load(tmp_path / "run")
     assert loaded.vocab_digest == tokenizer.vocabulary.digest()
@@ -72,7 +72,7 @@ def test_a_tokenizer_of_the_same_size_or_smaller_that_is_not_the_models_is_refus
             fill_mask(loaded, WordPieceTokenizer([*SPECIAL_TOKENS, *words]), "the [MASK]")
     assert TaskModel(loaded, "sequence", 2).encoder().vocab_digest == loaded.vocab_digest
     description = json.loads((tmp_path / "run/config.json").read_text())
-    del description["vocab_digest"]                           # as files were before
+    del description["vocab_digest"]                           # as in older files
     (tmp_path / "run/config.json").write_text(json.dumps(description))
     fill_mask(MiniBERT.load(tmp_path / "run"), own, "the [MASK]")
     (tmp_path / "run/config.json").write_text(json.dumps({**description, "vocab_digest": 3}))
@@ -83,11 +83,11 @@ def test_a_tokenizer_of_the_same_size_or_smaller_that_is_not_the_models_is_refus
 def test_a_tokenizer_with_far_fewer_pieces_is_refused(tokenizer):
     large = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=2, intermediate_size=2, vocab_size=2000,
                                  max_seq_length=8))
-    with pytest.raises(InputError, match="14 pieces, and the model 2000: it is not the model's"):
+    with pytest.raises(InputError, match="14 pieces, and the model's vocabulary 2000"):
         fill_mask(large, tokenizer, "the [MASK]")
 
 
-def test_vectors_do_not_depend_on_company(model, tokenizer):
+def test_the_vector_of_a_text_does_not_depend_on_its_batch(model, tokenizer):
     texts = ["the cat sat on the mat", "a dog ran.", "the", "a dog ran.", "the cat " * 20]
     together = embed(model, tokenizer, texts, batch_size=2)
     alone = np.concatenate([embed(model, tokenizer, [text]) for text in texts])
@@ -142,12 +142,12 @@ def test_the_commands(directory, tmp_path):
     assert "nan" not in runner.invoke(app, ["score", "", *common]).stdout
 
 
-def test_texts_that_are_cut_are_told(model, tokenizer, directory, tmp_path):
+def test_truncated_texts_are_reported(model, tokenizer, directory, tmp_path):
     long = "the cat sat on the mat " * 3
     cut: list[int] = []
     vectors = embed(model, tokenizer, ["a dog", long, long + "a dog ran"], too_long=cut)
     assert cut == [1, 2]
-    assert vectors[1] == pytest.approx(vectors[2])            # the model saw the same beginning of both
+    assert vectors[1] == pytest.approx(vectors[2])            # both were truncated to the same beginning
     (tmp_path / "a.txt").write_text(f"a dog\n{long}\n")
     (tmp_path / "b.txt").write_text("\nthe cat\n")
     files, common = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], ["--model", str(directory)]
@@ -162,7 +162,7 @@ def test_texts_that_are_cut_are_told(model, tokenizer, directory, tmp_path):
     assert "Text 2: The text has 21 tokens" in str(refused.exception)
 
 
-def test_a_model_that_is_not_there_is_answered_with_those_that_are():
+def test_an_unknown_model_is_answered_with_the_shipped_ones():
     assert "did you mean mini?" in str(runner.invoke(app, ["fill-mask", "[MASK]", "-m", "minni"]).exception)
     assert "the shipped names are mini." in str(
         runner.invoke(app, ["score", "x", "--model", "nowhere"]).exception)

@@ -1,4 +1,4 @@
-"""The calls that the guide's readers type, each as they type it; only the imports are this package's."""
+"""The calls of the guide, exactly as its readers type them; only the imports differ."""
 
 import numpy as np
 import pytest
@@ -32,10 +32,10 @@ def test_embeddings_can_be_looked_up_and_summed(model):
     assert model.config.hidden_size == 192
     assert model.token_embeddings.size + model.position_embeddings.size == (8192 + 64) * 192
     _, cache = model.forward(input_ids)
-    assert np.allclose(cache["embeddings"], embeddings[0])           # and they are the model's own
+    assert np.allclose(cache["embeddings"], embeddings[0])           # as in the model
 
 
-def test_attention_of_one_layer_can_be_run_alone(model):
+def test_the_attention_of_one_layer_can_be_called(model):
     X = np.random.default_rng(0).standard_normal((1, 8, 192))        # float64, as NumPy gives it
     output, cache = model._multi_head_attention(X, layer=0)
     assert output.shape == X.shape
@@ -46,7 +46,7 @@ def test_attention_of_one_layer_can_be_run_alone(model):
     assert arrays == {"Q", "K", "V", "scores", "attention_weights", "context"}
 
 
-def test_forward_gives_logits_and_a_cache_of_named_activations(model):
+def test_forward_returns_logits_and_a_cache_of_named_activations(model):
     input_ids = np.array([[2, 5, 6, 7, 3]])
     logits, cache = model.forward(input_ids)
     assert logits.shape == (1, 5, 8192)
@@ -58,7 +58,7 @@ def test_a_transformer_layer_can_be_imported():
     assert all(hasattr(MiniTransformerLayer, name) for name in ("forward", "backward"))
 
 
-def test_gradients_from_any_gradient_of_the_logits(model):
+def test_any_gradient_of_the_logits_can_be_propagated(model):
     grad_computer = MiniBERTGradients(model)
     input_ids = np.random.default_rng(0).integers(5, 100, (2, 8))
     logits, cache = model.forward(input_ids)
@@ -71,7 +71,7 @@ def test_gradients_from_any_gradient_of_the_logits(model):
         assert grad.shape == model.params[name].shape
 
 
-def test_masking_loss_and_backward_in_a_row(model):
+def test_masking_loss_and_backward_in_sequence(model):
     grad_computer = MiniBERTGradients(model)
     batch = np.random.default_rng(42).integers(5, 100, (4, 16))
     input_ids, target_ids, mask_pos = mask_tokens(batch, 1000, 4, 0.15)
@@ -87,7 +87,7 @@ def test_masking_loss_and_backward_in_a_row(model):
         assert np.linalg.norm(grad_computer.gradients[f"W1_{layer}"]) > 0
 
 
-def test_mask_tokens_takes_its_arguments_by_name():
+def test_mask_tokens_accepts_keyword_arguments():
     input_ids = [2, 17, 18, 19, 20, 21, 3]
     masked_ids, target_ids, mask_positions = mask_tokens(
         np.array([input_ids]), mask_token_id=4, vocab_size=8192, mask_prob=0.15)
@@ -95,12 +95,12 @@ def test_mask_tokens_takes_its_arguments_by_name():
     assert mask_positions.sum() == 1
 
 
-def test_gradient_check_is_there():
+def test_gradient_check_can_be_called():
     x = np.array([3.0])
     assert gradient_check(lambda: float((x**2).sum()), x, 2 * x).passed
 
 
-def test_the_factory_makes_and_loads_models(tmp_path):
+def test_the_factory_creates_and_loads_models(tmp_path):
     model = ModelFactory.create_model()
     assert model.get_parameter_count() == 4_498_880
     small = ModelFactory.create_model(config_name="debug")
@@ -123,7 +123,7 @@ def test_larger_bert_from_config_to_checkpoint(tmp_path):
     attention_mask = np.ones((batch_size, seq_len))
     logits, _ = model.forward(input_ids, attention_mask)
     assert logits.shape == (4, 32, 50000)
-    # the path is a directory, whatever it is called
+    # the path is a directory, whatever its suffix
     path = tmp_path / "larger_bert_50k_best.pkl"
     model.save(path)
     other = LargerBERT(LARGER_BERT_CONFIG, seed=1)
@@ -133,13 +133,13 @@ def test_larger_bert_from_config_to_checkpoint(tmp_path):
     assert np.array_equal(again, logits)
 
 
-def test_everything_promised_is_there():
+def test_every_public_name_exists():
     assert all(hasattr(mini_bert, name) for name in mini_bert.__all__)
 
 
 def test_the_tokenizer_as_the_guide_uses_it(tmp_path, model):
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "on", "mat"]
-    WordPieceTokenizer(pieces).save(tmp_path / "tokenizer_8k.pkl")       # the path is a directory, whatever its name
+    WordPieceTokenizer(pieces).save(tmp_path / "tokenizer_8k.pkl")       # a directory, whatever its suffix
     tokenizer = WordPieceTokenizer.load(tmp_path / "tokenizer_8k.pkl")
     input_ids = tokenizer.encode("The cat sat on mat")
     input_ids = np.array([input_ids])

@@ -1,4 +1,4 @@
-"""mini-bert fit: from text to a model and a report, stopped and continued, from nothing or from a model."""
+"""mini-bert fit: from text to a model and a report, interrupted and continued, with and without an initial model."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     out = tmp_path / "made"
     fitted = fit(one_line, out, budget="4s", changes=SMALL, say=said.append)
     assert fitted is not None
-    assert fitted.heldout is not None                         # something was held out, of one document
+    assert fitted.heldout is not None                         # part of the only document was held out
     assert fitted.heldout.loss < fitted.heldout.baselines["uniform"]
     model, tokenizer = mini_bert.load(fitted.model), WordPieceTokenizer.load(fitted.model)
     assert len(tokenizer) <= model.config.vocab_size
@@ -61,10 +61,10 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     assert 10 <= len(evaluated) <= 25
     assert np.diff(evaluated).max() < 0.25
 
-    again = fit(one_line, out, budget="4s", changes=SMALL)    # nothing is left to do
+    again = fit(one_line, out, budget="4s", changes=SMALL)    # nothing left to do
     assert again is not None
     assert again.heldout == fitted.heldout
-    assert mini_bert.load(out).config == model.config         # the directory itself names the model
+    assert mini_bert.load(out).config == model.config         # the directory of a fit names its model
     with pytest.raises(CheckpointError, match="another fit: its budget was '4s', not '5s'"):
         fit(one_line, out, budget="5s", changes=SMALL)
     one_line.write_text(text_of(WORDS, 2001))
@@ -75,7 +75,7 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
         fit(one_line, out, budget="4s", changes=SMALL)
 
 
-def test_a_fit_from_a_model_keeps_its_words_and_adds_new_ones(one_line, tmp_path):
+def test_a_fit_from_a_model_keeps_its_vocabulary_and_adds_words(one_line, tmp_path):
     first = fit(one_line, tmp_path / "first", budget="3s", changes=SMALL)
     assert first is not None
     field = tmp_path / "field.txt"
@@ -88,12 +88,12 @@ def test_a_fit_from_a_model_keeps_its_words_and_adds_new_ones(one_line, tmp_path
     assert {"mastocarcinoma", "carcinogenic"} <= set(new.vocabulary.pieces[len(old) :])
     corpus = Corpus(tmp_path / "second" / "corpus")
     grown = grow_model(mini_bert.load(first.model), old, new)
-    assert second.before == evaluate_corpus(grown, corpus, length=16)      # untouched by the training
+    assert second.before == evaluate_corpus(grown, corpus, length=16)      # before training
     assert second.heldout is not None
     assert second.heldout.loss < second.before.loss
 
 
-def test_an_interrupted_fit_goes_on(one_line, tmp_path):
+def test_an_interrupted_fit_continues(one_line, tmp_path):
     class Interrupts(Listener):
         def stepped(self, state, loss):
             if state.step == 3:
@@ -110,11 +110,11 @@ def test_an_interrupted_fit_goes_on(one_line, tmp_path):
 @pytest.mark.parametrize(("options", "error", "words"), [
     ({"budget": "soon"}, ConfigError, "not a length of time"),
     ({"changes": ["training.rate=1"]}, ConfigError, "nearest valid key"),
-    ({"start": "mini", "vocab_size": 100}, ConfigError, "brings its vocabulary"),
+    ({"start": "mini", "vocab_size": 100}, ConfigError, "has its own vocabulary"),
     ({"start": "nowhere"}, CheckpointError, "no directory nowhere"),
-    ({"start": "mini", "cased": True}, ConfigError, "brings its vocabulary"),
+    ({"start": "mini", "cased": True}, ConfigError, "has its own vocabulary"),
     ({"start": "mini", "changes": ["model.num_layers=2"]}, ConfigError, "cannot be changed"),
-    ({"new_words": 5}, ConfigError, "for a model to begin with"),
+    ({"new_words": 5}, ConfigError, "needs an initial model"),
     ({"seed": -1}, ConfigError, "seed must be at least 0"),
     ({"vocab_size": 3}, ConfigError, "at least 10"),
     ({"changes": ["training.steps=3"]}, ConfigError, "give budget instead"),
@@ -123,7 +123,7 @@ def test_an_interrupted_fit_goes_on(one_line, tmp_path):
     ({"changes": ["model.mlm_head=none"]}, ConfigError, "head for masked language modelling"),
     ({"sources": "-"}, CorpusError, "more than once"),
     ({"sources": "nothing.txt"}, CorpusError, "no file or folder")])
-def test_what_cannot_be_is_refused_before_anything_is_written(one_line, tmp_path, options, error, words):
+def test_invalid_arguments_are_refused_before_anything_is_written(one_line, tmp_path, options, error, words):
     with pytest.raises(error, match=words):
         fit(**{"sources": one_line, "out": tmp_path / "made", **options})
     assert not (tmp_path / "made").exists()
@@ -134,7 +134,7 @@ def test_a_directory_inside_the_text_is_refused(one_line):
         fit(one_line.parent, one_line.parent / "made")
 
 
-def test_a_model_without_a_head_cannot_be_trained_further(one_line, tmp_path):
+def test_an_initial_model_without_a_head_is_refused(one_line, tmp_path):
     model = mini_bert.MiniBERT(mini_bert.ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4,
                                                      vocab_size=60, mlm_head="none"))
     model.save(tmp_path / "headless")
@@ -143,7 +143,7 @@ def test_a_model_without_a_head_cannot_be_trained_further(one_line, tmp_path):
         fit(one_line, tmp_path / "made", start=str(tmp_path / "headless"))
 
 
-def test_text_that_the_vocabulary_does_not_know_is_refused(tmp_path):
+def test_text_without_known_words_is_refused(tmp_path):
     (tmp_path / "masks.txt").write_text("".join("[MASK] " * n + "\n" for n in range(3, 60)))
     with pytest.raises(CorpusError, match="nothing to learn"):
         fit(tmp_path / "masks.txt", tmp_path / "made", budget="3s", changes=SMALL)
@@ -157,13 +157,13 @@ def test_a_text_without_words_leaves_nothing_behind(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_a_directory_with_other_things_is_left_alone(one_line, tmp_path):
+def test_a_directory_with_other_files_is_not_touched(one_line, tmp_path):
     with pytest.raises(CheckpointError, match="not empty"):
         fit(one_line, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
 
 
-def test_the_command_prints_figures_and_where_things_are(one_line, tmp_path):
+def test_the_command_prints_losses_and_paths(one_line, tmp_path):
     sets = [part for change in SMALL for part in ("--set", change)]
     command = ["fit", str(one_line), "--out", str(tmp_path / "made"), "--budget", "3s", *sets]
     done = CliRunner().invoke(app, command)

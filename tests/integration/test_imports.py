@@ -1,4 +1,4 @@
-"""Who may import whom, and what importing the package costs."""
+"""Which part of the package may import which, and what importing the package loads."""
 
 import ast
 import subprocess
@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mini_bert"
 
-FOUNDATION = {"errors", "files", "interrupts", "pretrained", "randomness", "settings", "version"}
-# a part of the package: the other parts that it may import
+FOUNDATION = {"errors", "files", "interrupts", "palette", "pretrained", "randomness", "settings", "version"}
+# part of the package: the parts that it may import
 ALLOWED = {
     "core": set(),
     "text": set(),
@@ -42,7 +42,7 @@ NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "s
 
 
 def imports(file: Path) -> set[str]:
-    """Absolute names of all modules that a file imports, in functions too."""
+    """The absolute names of all modules that a file imports, also inside functions."""
     package = ["mini_bert", *file.relative_to(PACKAGE).parent.parts]
     names = set()
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -60,7 +60,7 @@ FILES = {file.relative_to(PACKAGE): file for file in sorted(PACKAGE.rglob("*.py"
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_imports_go_downwards_only(path: Path):
+def test_imports_only_point_down(path: Path):
     part = path.parts[0] if len(path.parts) > 1 else None
     names = imports(FILES[path])
     assert not {name.split(".")[0] for name in names} & NEVER
@@ -87,7 +87,7 @@ loaded = {name.split(".")[0] for name in set(sys.modules) - before}
 print(*sorted(loaded - set(sys.stdlib_module_names)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    # NumPy's compiled parts register modules that are named after their compiler, Cython
+    # NumPy's compiled parts register modules named after their compiler, Cython
     assert [name for name in done.stdout.split() if "cython" not in name] == ["mini_bert", "numpy"]
 
 

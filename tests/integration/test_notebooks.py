@@ -1,6 +1,6 @@
-"""The notebooks as they lie in the tree: whole, executed, free of machines, and of nothing but the library.
+"""The committed notebooks: executed, complete, independent of the machine, and importing only the library.
 
-`make notebooks` executes them; these are the facts that need only their files.
+`make notebooks` executes them; these tests only read the files.
 """
 
 import ast
@@ -42,13 +42,13 @@ def prose(name: str) -> str:
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """The text that a cell shows."""
+    """The text output of a cell."""
     return "".join("".join(output.get("text", output.get("data", {}).get("text/plain", "")))
                    for output in cell["outputs"])
 
 
 def shows_something(cell: dict[str, Any]) -> bool:
-    """Does it print, or end with a value?"""
+    """Does the cell print, or end with a value?"""
     body = ast.parse(source(cell)).body
     called = [node.func for statement in body if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
               for node in ast.walk(statement) if isinstance(node, ast.Call)]
@@ -56,14 +56,14 @@ def shows_something(cell: dict[str, Any]) -> bool:
     return prints or isinstance(body[-1], ast.Expr)
 
 
-def test_the_folder_holds_these_notebooks_and_its_page_lists_them():
+def test_the_readme_lists_all_notebooks():
     assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == NAMES
     page = (FOLDER / "README.md").read_text("utf-8")
     assert [name for name in NAMES if f"({name}.ipynb)" not in page] == []
 
 
 @EACH
-def test_it_is_a_notebook_of_the_format_that_programs_open(name: str):
+def test_a_notebook_has_the_current_format(name: str):
     notebook = read(name)
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
@@ -75,7 +75,7 @@ def test_it_is_a_notebook_of_the_format_that_programs_open(name: str):
 
 
 @EACH
-def test_it_was_executed_in_order_without_an_error_or_a_warning(name: str):
+def test_a_notebook_was_executed_in_order_without_errors_or_warnings(name: str):
     cells = code_cells(name)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [output for cell in cells for output in cell["outputs"]]
@@ -83,12 +83,12 @@ def test_it_was_executed_in_order_without_an_error_or_a_warning(name: str):
 
 
 @EACH
-def test_every_cell_that_shows_something_has_its_output(name: str):
+def test_every_cell_with_output_has_it_saved(name: str):
     assert [source(cell) for cell in code_cells(name) if shows_something(cell) and not cell["outputs"]] == []
 
 
 @EACH
-def test_outputs_tell_nothing_of_the_machine_or_the_moment(name: str):
+def test_outputs_do_not_depend_on_the_machine_or_the_time(name: str):
     for cell in code_cells(name):
         assert MACHINE.search(shown(cell)) is None, shown(cell)
         assert MOMENT.search(shown(cell)) is None, shown(cell)
@@ -96,7 +96,7 @@ def test_outputs_tell_nothing_of_the_machine_or_the_moment(name: str):
 
 
 @EACH
-def test_it_imports_the_library_numpy_and_matplotlib_alone(name: str):
+def test_a_notebook_imports_only_the_library_numpy_and_matplotlib(name: str):
     nodes = [node for cell in code_cells(name) for node in ast.walk(ast.parse(source(cell)))]
     imported = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     imported |= {str(node.module).split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
@@ -105,7 +105,7 @@ def test_it_imports_the_library_numpy_and_matplotlib_alone(name: str):
 
 
 @EACH
-def test_it_asserts_asks_and_draws(name: str):
+def test_a_notebook_has_assertions_questions_and_figures(name: str):
     cells = code_cells(name)
     asserts = sum(isinstance(node, ast.Assert) for cell in cells for node in ast.walk(ast.parse(source(cell))))
     assert asserts >= 10
@@ -117,7 +117,7 @@ def test_it_asserts_asks_and_draws(name: str):
     assert (FOLDER / f"{name}.ipynb").stat().st_size < 1_000_000
 
 
-def test_the_first_one_builds_its_operations_without_the_library():
+def test_the_first_notebook_builds_its_operations_without_the_library():
     cells = code_cells(NAMES[0])
     own = next(number for number, cell in enumerate(cells) if "mini_bert" in source(cell))
     before = "\n".join(source(cell) for cell in cells[:own])
@@ -130,7 +130,7 @@ def test_the_first_one_builds_its_operations_without_the_library():
 
 
 @pytest.mark.parametrize("page", [*NAMES, "README"])
-def test_links_lead_somewhere(page: str):
+def test_links_are_valid(page: str):
     text = (FOLDER / "README.md").read_text("utf-8") if page == "README" else prose(page)
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     assert targets

@@ -1,4 +1,4 @@
-"""Text through the library `datasets`: names, columns, and what is said when something is missing."""
+"""Text from the library `datasets`: names, columns, and errors."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from fake_datasets import Examples
 
 from mini_bert import CorpusError
 from mini_bert.interop.hub import HubName, HubSource, parse_hub_name
@@ -26,64 +27,56 @@ from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
     (r"hub:C:\texts\mine", HubName(r"C:\texts\mine")),
     (r"hub:C:\texts\mine::test", HubName(r"C:\texts\mine", None, "test")),
 ])
-def test_the_parts_of_a_name(name, parts):
+def test_a_name_is_parsed_into_its_parts(name, parts):
     assert parse_hub_name(name) == parts
 
 
 @pytest.mark.parametrize("name", ["hub:", "hub::config", "hub:a:b:c:d"])
-def test_a_name_of_another_form_is_refused(name):
-    with pytest.raises(CorpusError, match=r"not of the form hub:NAME\[:CONFIG\]\[:SPLIT\]"):
+def test_a_malformed_name_is_refused(name):
+    with pytest.raises(CorpusError, match=r"not have the form hub:NAME\[:CONFIG\]\[:SPLIT\]"):
         find_sources([name])
 
 
 @pytest.mark.parametrize("found", [None, ModuleType("datasets")], ids=["nothing", "a folder of that name"])
-def test_without_the_library_it_says_how_to_get_it(monkeypatch, found):
+def test_a_missing_library_is_answered_with_how_to_install_it(monkeypatch, found):
     monkeypatch.setitem(sys.modules, "datasets", found)
     with pytest.raises(CorpusError, match=r'^hub:wikitext needs .*: pip install "mini-bert\[hub\]"\.$'):
         find_sources(["hub:wikitext"])
 
 
-def test_the_library_is_loaded_only_when_it_is_used():
+def test_the_library_is_imported_only_when_used():
     program = "import sys, mini_bert\nfrom mini_bert.text.corpora.sources import find_sources\nfind_sources(['-'])\n" \
               "print('datasets' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-# ---------------------------------------------------------------- a stand-in for the library
-
-
-class Examples(list):
-    """What load_dataset gives: a stream of dicts, with or without declared columns."""
-
-    def __init__(self, examples, features=None):
-        super().__init__(examples)
-        self.features = features
+# ---------------------------------------------------------------- a fake library
 
 
 @pytest.fixture
 def library(monkeypatch):
-    """A library that holds one dataset and notes how it is asked."""
-    stand_in = SimpleNamespace(examples=Examples([{"text": "one"}]), asked=[],
-                               get_dataset_config_names=lambda name: ["default", "large"])
+    """A fake library with one dataset, which records the calls."""
+    fake = SimpleNamespace(examples=Examples([{"text": "one"}]), asked=[],
+                           get_dataset_config_names=lambda name: ["default", "large"])
 
     def load_dataset(*where, **how):
-        stand_in.asked.append((*where, how["split"], how["streaming"]))
-        return stand_in.examples
+        fake.asked.append((*where, how["split"], how["streaming"]))
+        return fake.examples
 
-    stand_in.load_dataset = load_dataset
-    monkeypatch.setitem(sys.modules, "datasets", stand_in)
-    return stand_in
+    fake.load_dataset = load_dataset
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    return fake
 
 
 @pytest.mark.parametrize(("name", "asked"), [
     ("hub:name", ("name", None, "train", True)),
     ("hub:name:large", ("name", "large", "train", True)),
-    ("hub:name:test", ("name", None, "test", True)),              # no config is called so
+    ("hub:name:test", ("name", None, "test", True)),              # there is no config of this name
     ("hub:name:large:test", ("name", "large", "test", True)),
     ("hub:name::large", ("name", None, "large", True)),
 ])
-def test_one_word_is_a_config_if_there_is_one_and_else_a_split(library, name, asked):
+def test_a_single_word_is_a_config_or_else_a_split(library, name, asked):
     HubSource(name)
     assert library.asked == [asked]
 
@@ -91,7 +84,7 @@ def test_one_word_is_a_config_if_there_is_one_and_else_a_split(library, name, as
 def test_an_example_is_a_document_and_its_lines_are_paragraphs(library):
     library.examples = Examples([{"text": " One.\n\nTwo é.\r\n"}, {"text": None}, {"text": ""}, {"text": "Three."}])
     source = HubSource("hub:name")
-    for _ in range(2):                                            # it can be read again
+    for _ in range(2):                                            # a source can be read again
         report = ReadingReport()
         assert list(paragraphs([source], report)) == ["One.", "Two é.", None, "Three."]
         assert report.bytes_read == len(" One.\n\nTwo é.\r\n\n\nThree.\n".encode())
@@ -121,7 +114,7 @@ def test_the_only_column_of_strings_is_the_text(library, example, features):
     assert list(HubSource("hub:name").lines(ReadingReport(), strict=True)) == ["x y", ""]
 
 
-def test_errors_of_the_library_become_one_sentence(library):
+def test_errors_of_the_library_become_clear_messages(library):
     def broken():
         yield {"text": "one"}
         raise RuntimeError("The stream broke.\nAt great length.")
@@ -135,12 +128,12 @@ def test_errors_of_the_library_become_one_sentence(library):
         HubSource("hub:name:x")
 
 
-# ---------------------------------------------------------------- the library itself, on local files
+# ---------------------------------------------------------------- the real library, on local files
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A dataset of two splits, in files; nothing is asked of the network."""
+    """A dataset of two splits in local files, without network access."""
     pytest.importorskip("datasets", reason='the library is an extra: pip install "mini-bert[hub]"')
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
     made = tmp_path / "texts"
@@ -150,7 +143,7 @@ def folder(tmp_path, monkeypatch):
     return made
 
 
-def test_a_local_folder_through_the_real_library(folder):
+def test_a_local_folder_is_read_with_the_real_library(folder):
     def read(name: str) -> list[str | None]:
         return list(paragraphs(find_sources([name]), ReadingReport()))
 
@@ -163,7 +156,7 @@ def test_a_local_folder_through_the_real_library(folder):
         read(f"hub:{folder / 'missing'}")
 
 
-def test_a_corpus_is_made_from_the_real_library(folder, tmp_path):
+def test_a_corpus_is_prepared_with_the_real_library(folder, tmp_path):
     name = f"hub:{folder}"
     texts = [text for text in paragraphs(find_sources([name]), ReadingReport()) if text]
     tokenizer = WordPieceTokenizer(learn_vocabulary(count_words(texts), 60, min_frequency=1))
@@ -172,7 +165,7 @@ def test_a_corpus_is_made_from_the_real_library(folder, tmp_path):
     assert manifest.sources == [name]
 
 
-def test_a_folder_of_plain_text_through_the_real_library(folder):
+def test_a_folder_of_plain_text_is_read_with_the_real_library(folder):
     for file in folder.iterdir():
         file.unlink()
     (folder / "a.txt").write_text("First line.\nSecond line.\n")

@@ -1,10 +1,11 @@
-"""Tasks through the library `datasets`: the records that the readers of files give, and what is refused."""
+"""Tasks from the library `datasets`: the same records as from files, and what is refused."""
 
 import json
 import sys
 from types import SimpleNamespace
 
 import pytest
+from fake_datasets import Examples
 from typer.testing import CliRunner
 
 from mini_bert import CorpusError, MiniBERT, ModelConfig, WordPieceTokenizer
@@ -15,15 +16,9 @@ from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 
-class Examples(list):
-    def __init__(self, examples, features=None):
-        super().__init__(examples)
-        self.features = features
-
-
 @pytest.fixture
 def hub(monkeypatch):
-    """A library whose datasets are a dict: (name, split) -> examples."""
+    """The datasets of a fake library: (name, split) -> examples."""
     held = {}
     library = SimpleNamespace(
         get_dataset_config_names=lambda name: ["default"],
@@ -32,7 +27,7 @@ def hub(monkeypatch):
     return held
 
 
-def test_texts_and_pairs_with_the_names_of_their_labels(hub):
+def test_texts_and_pairs_get_the_names_of_their_labels(hub):
     hub["a", "train"] = Examples([{"idx": 0, "sentence": " Good film ", "label": 1}],
                                  {"idx": None, "sentence": None, "label": SimpleNamespace(names=["neg", "pos"])})
     assert load_texts("hub:a") == [Labelled("Good film", None, "pos")]
@@ -40,7 +35,7 @@ def test_texts_and_pairs_with_the_names_of_their_labels(hub):
     assert load_texts("hub:b:test") == [Labelled("a", "b", "0")]
 
 
-def test_entities_with_the_names_of_their_tags(hub):
+def test_entities_get_the_names_of_their_tags(hub):
     tags = SimpleNamespace(feature=SimpleNamespace(names=["O", "B-PER", "I-PER"]))
     hub["ner", "train"] = Examples([{"tokens": ["Anna", "Karenina", "left"], "ner_tags": [1, 2, 0]},
                                     {"tokens": [], "ner_tags": []}], {"tokens": None, "ner_tags": tags})
@@ -51,7 +46,7 @@ def test_entities_with_the_names_of_their_tags(hub):
     assert load_sentences("hub:ner")[0].entities == ("B-PER",)
 
 
-def test_questions_and_where_their_answers_stand(hub):
+def test_questions_have_their_answers_and_positions(hub):
     hub["squad", "train"] = Examples([
         {"id": "q", "question": "Where?", "context": "Rome, Rome", "answers": {"text": ["Rome"], "answer_start": [6]}},
         {"id": "r", "question": "Who?", "context": "Rome", "answers": {"text": [], "answer_start": []}}])
@@ -72,13 +67,13 @@ def test_questions_and_where_their_answers_stand(hub):
      "its answers' text is not text"),
     (load_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
 ])
-def test_what_is_not_of_the_form_is_refused_by_name(hub, read, example, message):
+def test_malformed_datasets_are_refused_by_name(hub, read, example, message):
     hub["x", "train"] = Examples([example])
     with pytest.raises(DataError, match=f"^hub:x.*{message}"):
         read("hub:x")
 
 
-def test_an_empty_dataset_and_a_missing_library(hub, monkeypatch):
+def test_an_empty_dataset_and_a_missing_library_are_refused(hub, monkeypatch):
     hub["x", "train"] = Examples([])
     with pytest.raises(DataError, match="hub:x has no examples"):
         load_texts("hub:x")
@@ -87,13 +82,13 @@ def test_an_empty_dataset_and_a_missing_library(hub, monkeypatch):
         load_texts("hub:x")
 
 
-def test_a_file_of_that_name_is_a_file(hub, tmp_path, monkeypatch):
+def test_a_file_with_a_hub_name_is_read_as_a_file(hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hub:x").write_text("sentence\tlabel\nfrom a file\t1\n")
     assert load_texts("hub:x") == [Labelled("from a file", None, "1")]
 
 
-def test_a_model_is_fine_tuned_on_a_dataset_and_another_one_is_not_taken_for_it(hub, tmp_path, monkeypatch):
+def test_fine_tuning_does_not_confuse_two_datasets(hub, tmp_path, monkeypatch):
     monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "cache"))
     words = ["good", "bad"]
     MiniBERT(ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=16, vocab_size=7,

@@ -11,7 +11,7 @@ import pytest
 
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
-from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.normalise import normaliser
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.text.wordpiece.unicode_tables import COMBINING, DECOMPOSED, STANDING
 
@@ -185,7 +185,7 @@ def test_every_code_point_gives_the_same_ids_offsets_and_words(ours, theirs):
 @pytest.mark.parametrize(("lowercase", "strip_accents"), [(True, True), (True, False), (False, True), (False, False)])
 def test_every_code_point_is_normalised_alike(lowercase, strip_accents):
     normalise = tokenizers.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents).normalize_str
-    table = replacements(lowercase, strip_accents)
+    table = normaliser(lowercase, strip_accents)
     differ = [f"U+{code:04X}" for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF
               and table[code].replace(" ", "") != normalise(chr(code)).replace(" ", "")]
     assert not differ, f"{len(differ)} code points: {' '.join(differ)}"

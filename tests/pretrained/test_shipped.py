@@ -13,12 +13,12 @@ from mini_bert import WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.inference.fill_mask import fill_mask
-from mini_bert.pretrained import located, shipped_names
+from mini_bert.pretrained import model_directory, shipped_names
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 
 DEV = Path(__file__).parents[3] / "shared" / "data" / "pretrain"
-SENTENCES = (located("mini").parent / "sentences.txt").read_text("utf-8").splitlines()
+SENTENCES = (model_directory("mini").parent / "sentences.txt").read_text("utf-8").splitlines()
 
 
 @pytest.fixture(scope="module", params=shipped_names())
@@ -32,7 +32,7 @@ def test_mini_ships_and_is_the_exact_model():
 
 
 def test_a_shipped_model_is_small_and_whole(name):
-    folder = located(name)
+    folder = model_directory(name)
     assert {"config.json", "model.safetensors", "vocab.txt", "README.md"} <= {file.name for file in folder.iterdir()}
     assert (folder / "model.safetensors").stat().st_size <= 10_000_000
     assert len(WordPieceTokenizer.load(name)) == mini_bert.load(name).config.vocab_size
@@ -47,7 +47,7 @@ def test_a_directory_of_the_same_name_is_not_the_shipped_model(tmp_path, monkeyp
 
 
 def test_the_card_shows_what_the_model_answers(name):
-    card = (located(name) / "README.md").read_text("utf-8")
+    card = (model_directory(name) / "README.md").read_text("utf-8")
     model, tokenizer = mini_bert.load(name), WordPieceTokenizer.load(name)
     rows = re.findall(r"^\| ([^|]*\[MASK\][^|]*) \| ([^|]*) \| (yes|no) \|$", card, re.MULTILINE)
     assert [text for text, _, _ in rows] == SENTENCES
@@ -57,7 +57,7 @@ def test_the_card_shows_what_the_model_answers(name):
 
 
 def test_the_reference_curve_is_one(name):
-    curve = json.loads((located(name) / "reference.json").read_text("utf-8"))
+    curve = json.loads((model_directory(name) / "reference.json").read_text("utf-8"))
     tokens, mean = curve["tokens"], curve["mean"]
     assert len(tokens) == len(mean) == len(curve["low"]) == len(curve["high"])
     assert tokens == sorted(tokens)
@@ -82,7 +82,7 @@ def test_texts_come_from_standard_input_too():
 
 @pytest.mark.skipif(not DEV.is_dir(), reason=f"the held-out text is not at {DEV}")
 def test_the_loss_is_what_the_card_says(name, tmp_path):
-    card = (located(name) / "README.md").read_text("utf-8")
+    card = (model_directory(name) / "README.md").read_text("utf-8")
     said = float(re.search(r"held-out loss \| \*\*([\d.]+)\*\*", card)[1])
     model, tokenizer = mini_bert.load(name), WordPieceTokenizer.load(name)
     prepare([str(DEV / "wiki.dev.txt"), str(DEV / "books.dev.txt")], tokenizer, tmp_path / "dev", heldout=0.0,

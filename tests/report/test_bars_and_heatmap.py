@@ -1,4 +1,4 @@
-"""Bars and heat maps: what is greater is longer or deeper, and names cannot break the picture."""
+"""Bar charts and heat maps: lengths and colours follow the values, and names are escaped."""
 
 from xml.etree import ElementTree
 
@@ -9,7 +9,7 @@ from mini_bert.report.chart import Line, line_chart
 from mini_bert.report.heatmap import heat_map
 
 
-def test_bars_are_as_long_as_their_values_and_have_their_intervals():
+def test_the_length_of_a_bar_is_proportional_to_its_value():
     svg = bar_chart({"a <&>": {"model": Bar(0.5, 0.4, 0.6), "other": Bar(0.25)}}, x_label="right",
                     levels={"chance": 0.5})
     root = ElementTree.fromstring(svg)
@@ -19,14 +19,14 @@ def test_bars_are_as_long_as_their_values_and_have_their_intervals():
     assert {"a <&>", "chance", "50.0", "25.0", "model", "other"} <= {text.text for text in root.iter("text")}
 
 
-def test_bars_beyond_the_ends_stop_there():
+def test_bars_are_clipped_to_the_axis():
     root = ElementTree.fromstring(bar_chart({"a": {"x": Bar(1.5)}, "b": {"x": Bar(-1)}}, x_label=""))
     widths = [float(bar.get("width")) for bar in root.iter("rect") if bar.find("title") is not None]
     assert widths[0] > 400
     assert widths[1] == 0
 
 
-def test_cells_are_deeper_the_greater_their_number():
+def test_greater_numbers_have_deeper_colours():
     root = ElementTree.fromstring(heat_map([[0.0, 0.5], [1.0, 2.0]], ["r<", "s"], ["c", "d"], title="t"))
     depths = [float(cell.get("fill-opacity")) for cell in root.iter("rect")]
     assert depths[0] == 0
@@ -35,7 +35,7 @@ def test_cells_are_deeper_the_greater_their_number():
     assert {"r<", "s", "c", "d", "t", "0.50"} <= {text.text for text in root.iter("text")}
 
 
-def test_a_legend_above_leaves_the_plot_alone():
+def test_a_legend_above_does_not_cover_the_plot():
     lines = [Line("one", [0, 1], [0, 1]), Line("two", [0, 1], [1, 0])]
     above = ElementTree.fromstring(line_chart(lines, x_label="x", y_label="y", legend_above=True))
     names = {text.text: float(text.get("y")) for text in above.iter("text") if text.text in ("one", "two")}

@@ -1,4 +1,4 @@
-"""Charts and pages: well-formed, self-contained, and showing the numbers they are given."""
+"""Line charts and pages: well-formed, self-contained, and true to their data."""
 
 import re
 from xml.etree import ElementTree
@@ -6,21 +6,19 @@ from xml.etree import ElementTree
 import pytest
 
 from mini_bert.report.chart import Line, line_chart
-from mini_bert.report.page import page, paragraph, rows, section, write_page
-
-SVG = "{http://www.w3.org/2000/svg}"
+from mini_bert.report.page import page, paragraph, section, table, write_page
 
 
 def drawn(*lines: Line, **options) -> ElementTree.Element:
-    return ElementTree.fromstring(line_chart(lines, x_label="tokens", y_label="loss", standalone=True, **options))
+    return ElementTree.fromstring(line_chart(lines, x_label="tokens", y_label="loss", **options))
 
 
 def points(svg: ElementTree.Element) -> list[list[tuple[float, float]]]:
     return [[tuple(map(float, pair.split(","))) for pair in line.get("points").split()]
-            for line in svg.iter(f"{SVG}polyline")]
+            for line in svg.iter("polyline")]
 
 
-def test_points_lie_where_their_numbers_say():
+def test_points_are_placed_in_proportion_to_their_values():
     (line,) = points(drawn(Line("a", [0, 50, 100], [8.0, 6.0, 4.0])))
     (x0, y0), (x1, y1), (x2, y2) = line
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
@@ -31,23 +29,23 @@ def test_points_lie_where_their_numbers_say():
 def test_levels_bands_and_names_are_drawn():
     svg = drawn(Line("one <&>", [0, 1], [3, 2], low=[2.5, 1.5], high=[3.5, 2.5]), Line("two", [0, 1], [3, 1]),
                 levels={"unigram": 2.75})
-    words = [text.text for text in svg.iter(f"{SVG}text")]
+    words = [text.text for text in svg.iter("text")]
     assert "one <&>" in words
     assert "unigram 2.75" in words
-    assert len(list(svg.iter(f"{SVG}polygon"))) == 1
-    dashes = [line.get("stroke-dasharray") for line in svg.iter(f"{SVG}polyline")]
-    assert len(set(dashes)) == 2                      # told apart without colour
+    assert len(list(svg.iter("polygon"))) == 1
+    dashes = [line.get("stroke-dasharray") for line in svg.iter("polyline")]
+    assert len(set(dashes)) == 2                      # lines differ without colour
 
 
 @pytest.mark.parametrize(("x", "y"), [([], []), ([1], [2]), ([1, 2], [3, 3]), ([0, 1], [float("nan"), 2.0]),
                                       ([0, 1e9], [1e-7, 2e-7]), ([0, 1], [1e30, 1e30]),
                                       ([0, 1], [1.0, 1 + 1e-15])])
-def test_any_numbers_make_a_chart(x, y):
+def test_extreme_numbers_make_a_valid_chart(x, y):
     assert drawn(Line("a", x, y)) is not None
 
 
-def test_a_page_is_one_file_that_loads_nothing(tmp_path):
-    html = page("A & B", section("<one>", paragraph("x < y"), rows(["n"], [["1"]], numbers=(0,))),
+def test_a_page_is_one_file_that_loads_nothing_else(tmp_path):
+    html = page("A & B", section("<one>", paragraph("x < y"), table(["n"], [["1"]], numbers=(0,))),
                 line_chart([Line("a", [0, 1], [1, 2])], x_label="x", y_label="y"))
     assert write_page(tmp_path / "deep" / "page.html", html).read_text("utf-8") == html
     assert "&lt;one&gt;" in html

@@ -1,4 +1,4 @@
-"""Lines of the page about a run."""
+"""The lines on the page of a run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A small text, a tokenizer and a corpus made of it."""
+"""A small text, with a tokenizer and a corpus made from it."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def _make_text(documents: int, seed: int = 0) -> str:
 
 @pytest.fixture(scope="session")
 def make_text() -> Callable[..., str]:
-    """make_text(documents, seed) -> a text of so many documents."""
+    """make_text(documents, seed) -> a text of this many documents."""
     return _make_text
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import CorpusError, InputError
-from mini_bert.text.batches import Batches, PackedSequences, PairSequences, SentenceSequences
+from mini_bert.text.batches import MLMBatches, PackedSequences, PairSequences, SentenceSequences
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
@@ -19,7 +19,7 @@ CLS, SEP, PAD, MASK = 2, 3, 0, 4
 
 
 @given(st.integers(1, 2000), st.integers(0, 100))
-def test_a_permutation_has_every_number_once(n, seed):
+def test_a_permutation_contains_every_number_once(n, seed):
     assert sorted(Permutation(n, seed, "test")(np.arange(n))) == list(range(n))
 
 
@@ -30,10 +30,10 @@ def test_a_permutation_depends_on_its_key_and_looks_shuffled():
     assert (first == other).mean() < 0.001
     assert abs(np.corrcoef(np.arange(n), first)[0, 1]) < 0.02
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.02
-    assert Permutation(10**12, 0)([10**12 - 1])[0] < 10**12                # in no memory at all
+    assert Permutation(10**12, 0)([10**12 - 1])[0] < 10**12                # in constant memory
 
 
-def test_packed_sequences_are_the_documents_in_order(corpus):
+def test_packed_sequences_cover_the_documents_in_order(corpus):
     sequences = PackedSequences(corpus, "train", 16)
     rows = sequences.fill(np.arange(len(sequences)), 0, 0)
     inside = [row[1 : int(mask.sum()) - 1] for row, mask in zip(rows.ids, rows.attention_mask, strict=True)]
@@ -44,7 +44,7 @@ def test_packed_sequences_are_the_documents_in_order(corpus):
     assert np.array_equal(sequences.lengths(np.arange(len(sequences))), rows.attention_mask.sum(axis=1))
 
 
-def test_sentence_sequences_are_one_sentence_each(corpus):
+def test_each_sentence_sequence_is_one_sentence(corpus):
     sequences = SentenceSequences(corpus, "heldout", 10)
     expected = [sentence[:8] for n in corpus.split("heldout") for sentence in corpus.document_sentences(n)]
     rows = sequences.fill(np.arange(len(sequences)), 0, 0)
@@ -53,7 +53,7 @@ def test_sentence_sequences_are_one_sentence_each(corpus):
         assert row[: int(mask.sum())].tolist() == [CLS, *sentence, SEP]
 
 
-def test_pairs_are_next_half_of_the_time(corpus):
+def test_half_of_the_pairs_are_consecutive(corpus):
     sequences = PairSequences(corpus, "train", 40)
     numbers = np.arange(len(sequences))
     rows = sequences.fill(numbers, 0, 0)
@@ -78,20 +78,20 @@ def test_pairs_are_next_half_of_the_time(corpus):
 
 @pytest.mark.parametrize("mode", ["packed", "sentences", "pairs"])
 @pytest.mark.parametrize("bucket", [False, True])
-def test_an_epoch_has_every_sequence_once_and_any_step_can_be_asked_for(corpus, mode, bucket):
-    batches = Batches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)
+def test_an_epoch_has_every_sequence_once_and_any_step_is_computed_directly(corpus, mode, bucket):
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)
     n = len(batches.sequences)
     for epoch in (0, 1):
         seen = np.concatenate([batches.numbers(epoch * len(batches) + step)[1] for step in range(len(batches))])
         assert sorted(seen) == list(range(n))
-    again = Batches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)[len(batches) + 2]
+    again = MLMBatches(corpus, max_seq_length=16, batch_size=7, mode=mode, bucket=bucket)[len(batches) + 2]
     assert all(np.array_equal(a, b) for a, b in zip(again, batches[len(batches) + 2], strict=True) if a is not None)
     assert not np.array_equal(batches[0].target_ids, batches[len(batches)].target_ids)
 
 
-def test_buckets_need_less_padding(corpus):
+def test_bucketing_reduces_padding(corpus):
     def padding(bucket: bool) -> float:
-        batches = Batches(corpus, max_seq_length=64, batch_size=8, mode="sentences", bucket=bucket)
+        batches = MLMBatches(corpus, max_seq_length=64, batch_size=8, mode="sentences", bucket=bucket)
         return float(np.mean([1 - batches[step].attention_mask.mean() for step in range(len(batches))]))
 
     assert padding(True) < padding(False) / 2
@@ -99,8 +99,8 @@ def test_buckets_need_less_padding(corpus):
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 @pytest.mark.parametrize("rate", [0.15, 0.4])
-def test_masks_have_their_number_and_their_shares(corpus, unit, rate):
-    batches = Batches(corpus, max_seq_length=32, batch_size=16, masking=Masking(rate, unit))
+def test_masks_have_the_exact_count_and_the_80_10_10_shares(corpus, unit, rate):
+    batches = MLMBatches(corpus, max_seq_length=32, batch_size=16, masking=Masking(rate, unit))
     chosen = masked = same = 0
     for step in range(len(batches) * 4):
         batch = batches[step]
@@ -113,7 +113,7 @@ def test_masks_have_their_number_and_their_shares(corpus, unit, rate):
         masked += (batch.input_ids[batch.mask_positions] == MASK).sum()
         same += (batch.input_ids == batch.target_ids)[batch.mask_positions].sum()
     assert abs(masked / chosen - 0.8) < 5 * math.sqrt(0.16 / chosen)
-    assert abs(same / chosen - 0.1) < 5 * math.sqrt(0.09 / chosen) + 0.1 / 75      # a random piece may be the same
+    assert abs(same / chosen - 0.1) < 5 * math.sqrt(0.09 / chosen) + 0.1 / 75   # a random piece may be equal
 
 
 def test_whole_words_are_masked_together():
@@ -125,10 +125,10 @@ def test_whole_words_are_masked_together():
     partly = sum(0 < chosen[row, a:b].sum() < b - a for row in range(200) for a, b in words)
     wholly = sum(chosen[row, a:b].all() for row in range(200) for a, b in words)
     assert wholly > 0
-    assert partly <= 200                        # at most the last word of a sequence is cut to the number
+    assert partly <= 200                        # at most the last word of a sequence is masked in part
 
 
-def test_spans_are_runs():
+def test_spans_are_runs_of_tokens():
     vocabulary = WordPieceTokenizer([*SPECIAL_TOKENS, *(chr(97 + i) for i in range(26))]).vocabulary
     ids = np.random.default_rng(0).integers(5, 31, (500, 64))
     counts = {}
@@ -138,7 +138,7 @@ def test_spans_are_runs():
     assert counts["span"] < counts["token"] / 2
 
 
-def test_a_mask_depends_on_seed_epoch_and_sequence_alone():
+def test_a_mask_depends_only_on_seed_epoch_and_sequence():
     vocabulary = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "b"]).vocabulary
     ids = np.full((6, 30), 5)
     numbers = np.array([3, 1, 4, 15, 9, 2])
@@ -152,7 +152,7 @@ def test_a_mask_depends_on_seed_epoch_and_sequence_alone():
 
 
 def test_a_schedule_sets_the_rate_by_step(corpus):
-    batches = Batches(corpus, batch_size=16, masking=Masking(lambda step: 0.4 if step == 0 else 0.1))
+    batches = MLMBatches(corpus, batch_size=16, masking=Masking(lambda step: 0.4 if step == 0 else 0.1))
     shares = [batches[step].mask_positions.sum() / (batches[step].target_ids > MASK).sum() for step in (0, 1)]
     assert shares == pytest.approx([0.4, 0.1], abs=0.03)
 
@@ -167,33 +167,33 @@ def test_the_generator_takes_a_text_file(tmp_path, text, tokenizer):
     assert sum(len(batch.input_ids) for batch in data_generator) == len(data_generator.sequences)
 
 
-def test_the_generator_takes_a_corpus_of_its_own_vocabulary_only(corpus, tokenizer):
+def test_the_generator_refuses_a_corpus_of_another_vocabulary(corpus, tokenizer):
     assert len(MLMDataGenerator(corpus.directory, corpus.tokenizer, batch_size=8)) > 0
     with pytest.raises(CorpusError, match="another vocabulary"):
         MLMDataGenerator(corpus.directory, WordPieceTokenizer([*tokenizer.vocabulary.pieces, "zebra"]))
 
 
-def test_bad_settings_are_refused(corpus):
+def test_invalid_settings_are_refused(corpus):
     for settings, words in [({"mode": "poems"}, "poems"), ({"batch_size": 0}, "batch_size"),
                             ({"max_seq_length": 2}, "room"), ({"split": "dev"}, "'dev'"),
                             ({"mode": "pairs", "max_seq_length": 4}, "room")]:
         with pytest.raises(CorpusError, match=words):
-            Batches(corpus, **settings)
+            MLMBatches(corpus, **settings)
     for settings in ({"rate": 0}, {"rate": 1.5}, {"unit": "letter"}):
         with pytest.raises(InputError, match=r"mask"):
             Masking(**settings)
 
 
-def test_iterating_again_is_the_next_epoch(corpus):
-    batches = Batches(corpus, max_seq_length=16, batch_size=7)
+def test_iterating_again_gives_the_next_epoch(corpus):
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=7)
     first, second = list(batches), list(batches)
     assert len(first) == len(second) == len(batches)
     assert not np.array_equal(first[0].target_ids, second[0].target_ids)
     assert np.array_equal(second[0].input_ids, next(batches.epoch(1)).input_ids)
 
 
-def test_spans_reach_every_place_alike(corpus):
-    batches = Batches(corpus, max_seq_length=32, batch_size=64, masking=Masking(0.15, "span"))
+def test_spans_cover_all_positions_evenly(corpus):
+    batches = MLMBatches(corpus, max_seq_length=32, batch_size=64, masking=Masking(0.15, "span"))
     full = [batch for step in range(len(batches) * 30) if (batch := batches[step]).attention_mask.shape[1] == 32]
     chosen = np.concatenate([batch.mask_positions[batch.attention_mask.all(axis=1)] for batch in full])
     shares = chosen[:, 1:31].mean(axis=0)

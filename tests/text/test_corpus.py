@@ -1,4 +1,4 @@
-"""Preparing a corpus: what is in it, that it is whole, and what is refused."""
+"""Preparing a corpus: its content, recovery from failures, and what is refused."""
 
 import json
 import os
@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text.batches import Batches
-from mini_bert.text.corpora import dedup as seen_module
+from mini_bert.text.batches import MLMBatches
+from mini_bert.text.corpora import dedup as dedup_module
 from mini_bert.text.corpora import prepare as module
 from mini_bert.text.corpora import sources as sources_module
 from mini_bert.text.corpora.corpus import Corpus
-from mini_bert.text.corpora.dedup import Seen
+from mini_bert.text.corpora.dedup import Deduplicator
 from mini_bert.text.corpora.prepare import prepare, token_dtype
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
@@ -35,7 +35,7 @@ def texts(corpus: Corpus) -> list[str]:
             for n in range(corpus.manifest.documents)]
 
 
-def test_documents_and_sentences_are_those_of_the_text(tmp_path, tokenizer):
+def test_a_corpus_has_the_documents_and_sentences_of_the_text(tmp_path, tokenizer):
     (tmp_path / "a.txt").write_text("The cat sat. A mat!\nThe cat ran.\n\nThe master looked.\n")
     prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
     corpus = Corpus(tmp_path / "made")
@@ -49,7 +49,7 @@ def test_documents_and_sentences_are_those_of_the_text(tmp_path, tokenizer):
 
 @pytest.mark.parametrize("block", [50, 400, 1 << 19])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_neither_blocks_nor_workers_change_the_result(file, tmp_path, tokenizer, monkeypatch, block, workers):
+def test_the_result_does_not_depend_on_blocks_or_workers(file, tmp_path, tokenizer, monkeypatch, block, workers):
     monkeypatch.setattr(module, "_BLOCK", 1 << 19)
     prepare([str(file)], tokenizer, tmp_path / "whole", workers=1)
     monkeypatch.setattr(module, "_BLOCK", block)
@@ -68,7 +68,7 @@ def test_duplicate_paragraphs_are_dropped_and_counted(tmp_path, tokenizer):
     assert twice.tokens == manifest.tokens
 
 
-def test_the_heldout_split_is_by_document_and_keeps_to_it(tmp_path, tokenizer, make_text):
+def test_documents_stay_in_their_split_when_text_is_added(tmp_path, tokenizer, make_text):
     (tmp_path / "a.txt").write_text(make_text(400, seed=3))
     prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.2)
     corpus = Corpus(tmp_path / "made")
@@ -79,25 +79,25 @@ def test_the_heldout_split_is_by_document_and_keeps_to_it(tmp_path, tokenizer, m
     (tmp_path / "b.txt").write_text(make_text(50, seed=4) + "\n" + make_text(400, seed=3))
     prepare([str(tmp_path / "b.txt")], tokenizer, tmp_path / "more", heldout=0.2)
     more = Corpus(tmp_path / "more")
-    assert chosen <= {texts(more)[n] for n in more.split("heldout")}       # the same ones, with others around
+    assert chosen <= {texts(more)[n] for n in more.split("heldout")}       # held out again, among others
     with pytest.raises(CorpusError, match=r"'dev'.*train, heldout"):
         corpus.split("dev")
 
 
-def test_a_few_documents_still_have_one_held_out(tmp_path, tokenizer):
+def test_at_least_one_of_several_documents_is_held_out(tmp_path, tokenizer):
     (tmp_path / "a.txt").write_text("The cat.\n\nA mat.\n")
     assert prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=1e-9).heldout_documents == 1
 
 
-def test_a_large_share_still_leaves_a_document_for_training(tmp_path, tokenizer):
+def test_at_least_one_document_is_left_for_training(tmp_path, tokenizer):
     (tmp_path / "a.txt").write_text("The cat.\n\nThe mat.\n\nThe master ran.\n")
     manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.9999999)
     assert manifest.heldout_documents == 2
     assert len(Corpus(tmp_path / "made").split("train")) == 1
 
 
-def test_a_document_that_begins_without_tokens_is_its_own(tmp_path, tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", 1)              # each paragraph a block
+def test_a_document_may_start_with_a_paragraph_without_tokens(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 1)              # one paragraph per block
     (tmp_path / "a.txt").write_text("The cat.\n\n\u200b\u200b\nThe mat.\nA master.\n\nThe cat ran.\n", "utf-8")
     prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0, workers=1)
     corpus = Corpus(tmp_path / "made")
@@ -105,7 +105,7 @@ def test_a_document_that_begins_without_tokens_is_its_own(tmp_path, tokenizer, m
         ["the cat.", "the mat. a master.", "the cat ran."]
 
 
-def test_parts_of_a_long_line_are_not_taken_for_duplicates(tmp_path, tokenizer, monkeypatch):
+def test_fragments_of_a_long_line_are_not_duplicates(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr(sources_module, "BLOCK", 64)
     (tmp_path / "a.txt").write_text("the cat sat on a mat and " * 100)
     manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
@@ -120,22 +120,22 @@ def test_pieces_are_counted(corpus):
                                                               == corpus.tokenizer.vocabulary.ids["the"]).sum()
 
 
-def test_large_vocabularies_take_four_bytes():
+def test_large_vocabularies_need_four_bytes_per_token():
     assert (token_dtype(65536), token_dtype(65537)) == ("uint16", "uint32")
 
 
-def test_fingerprints_beyond_memory_are_still_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(seen_module, "_IN_MEMORY", 8)
-    seen = Seen(tmp_path)
+def test_duplicates_are_found_beyond_the_memory_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(dedup_module, "_IN_MEMORY", 8)
+    duplicates = Deduplicator(tmp_path)
     names = [f"text {n}" for n in range(300)]
-    assert all(seen.add(name) for name in names)
-    assert not any(seen.add(name) for name in names)
-    assert seen.add("another")
-    assert len(seen.runs) < 8
-    assert all((np.diff(run.astype(object)) > 0).all() for run in seen.runs)
+    assert all(duplicates.add(name) for name in names)
+    assert not any(duplicates.add(name) for name in names)
+    assert duplicates.add("another")
+    assert len(duplicates.runs) < 8
+    assert all((np.diff(run.astype(object)) > 0).all() for run in duplicates.runs)
 
 
-# -------------------------------------------------------------------- what is refused, and what is left behind
+# -------------------------------------------------------------------- failures, and what they leave behind
 
 def left(folder) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
@@ -144,7 +144,7 @@ def left(folder) -> list[str]:
 def test_an_existing_directory_is_not_touched(file, tmp_path, tokenizer):
     prepare([str(file)], tokenizer, tmp_path / "made")
     before = {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()}
-    with pytest.raises(CorpusError, match="exists already"):
+    with pytest.raises(CorpusError, match="already exists"):
         prepare([str(file)], tokenizer, tmp_path / "made")
     assert {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()} == before
     prepare([str(file)], tokenizer, tmp_path / "made", overwrite=True)
@@ -154,14 +154,14 @@ def test_an_existing_directory_is_not_touched(file, tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n\n", b"\x00\x01binary"])
-def test_nothing_is_left_of_a_failed_preparation(tmp_path, tokenizer, content):
+def test_a_failed_preparation_leaves_nothing_behind(tmp_path, tokenizer, content):
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(CorpusError):
         prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made")
     assert left(tmp_path) == ["a.txt"]
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(file, tmp_path, tokenizer, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(file, tmp_path, tokenizer, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
@@ -171,7 +171,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(file, tmp_path, tokenize
     assert left(tmp_path) == ["text.txt"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL needs POSIX")
 def test_a_killed_preparation_leaves_nothing_that_looks_finished(tmp_path, tokenizer, make_text):
     (tmp_path / "a.txt").write_text(make_text(3000, seed=5))
     tokenizer.save(tmp_path / "tokenizer")
@@ -190,7 +190,7 @@ def test_a_killed_preparation_leaves_nothing_that_looks_finished(tmp_path, token
     assert not out.exists()
     with pytest.raises(CorpusError, match=r"no corpus\.json"):
         Corpus(partial)
-    prepare([str(tmp_path / "a.txt")], tokenizer, out, workers=1)         # and it can be begun again
+    prepare([str(tmp_path / "a.txt")], tokenizer, out, workers=1)         # a new attempt succeeds
     assert not partial.exists()
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_corpus_is_refused(corpus, tmp_path):
         Corpus(tmp_path)
 
 
-def test_an_id_beyond_the_vocabulary_is_damage(corpus, tmp_path):
+def test_an_id_outside_the_vocabulary_is_reported_as_damage(corpus, tmp_path):
     shutil.copytree(corpus.directory, tmp_path / "copy")
     with (tmp_path / "copy" / "tokens.bin").open("r+b") as file:
         file.write(b"\xff\xff")
@@ -233,12 +233,12 @@ def test_an_id_beyond_the_vocabulary_is_damage(corpus, tmp_path):
 
 
 def _heed_interrupts() -> None:
-    """A shell's background jobs ignore SIGINT, and so would the children of tests that run in one."""
+    """Background jobs of a shell ignore SIGINT, and their children inherit this."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, tokenizer, make_text, number):
+def test_an_interrupted_preparation_stops_quickly_and_leaves_nothing_behind(tmp_path, tokenizer, make_text, number):
     tokenizer.save(tmp_path / "tokenizer")
     (tmp_path / "a.txt").write_text(make_text(3000))
     command = [sys.executable, "-m", "mini_bert", "data", "prepare", *[str(tmp_path / "a.txt")] * 100, "--tokenizer",
@@ -256,14 +256,14 @@ def test_an_interrupted_preparation_ends_soon_and_leaves_nothing(tmp_path, token
     assert not (tmp_path / "new").exists()
 
 
-def test_a_sole_document_is_for_training(tmp_path, tokenizer):
+def test_a_single_document_is_for_training(tmp_path, tokenizer):
     for number in range(8):
         (tmp_path / "a.txt").write_text(f"The cat sat on mat {number}.")
         prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0.9, overwrite=True)
         assert len(Corpus(tmp_path / "made").split("train")) == 1
 
 
-def test_two_preparations_of_one_corpus_do_not_meet(file, tmp_path, tokenizer):
+def test_a_second_preparation_of_the_same_corpus_is_refused(file, tmp_path, tokenizer):
     def second(done: int, tokens: int) -> None:
         with pytest.raises(CorpusError, match="Another process"):
             prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
@@ -272,7 +272,7 @@ def test_two_preparations_of_one_corpus_do_not_meet(file, tmp_path, tokenizer):
     Corpus(tmp_path / "made").tokenizer  # noqa: B018
 
 
-def test_a_rename_that_fails_leaves_the_older_corpus(file, tmp_path, tokenizer, monkeypatch):
+def test_a_failed_rename_keeps_the_old_corpus(file, tmp_path, tokenizer, monkeypatch):
     prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
     real = Path.rename
 
@@ -289,7 +289,7 @@ def test_a_rename_that_fails_leaves_the_older_corpus(file, tmp_path, tokenizer, 
 
 
 @pytest.mark.parametrize("damage", ["sentences.bin", "documents.bin", "tokens.bin", "vocab_size", "unknown_tokens"])
-def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
+def test_damage_is_reported_with_a_clear_message(corpus, tmp_path, damage):
     shutil.copytree(corpus.directory, tmp_path / "copy")
     if damage.endswith(".bin"):
         content = np.fromfile(tmp_path / "copy" / damage, np.uint16)
@@ -299,12 +299,12 @@ def test_damage_is_one_sentence_and_no_traceback(corpus, tmp_path, damage):
         manifest = json.loads((tmp_path / "copy" / "corpus.json").read_text())
         (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, damage: "x"}))
     with pytest.raises(CorpusError, match="damaged"):
-        list(Batches(Corpus(tmp_path / "copy"), max_seq_length=16))
+        list(MLMBatches(Corpus(tmp_path / "copy"), max_seq_length=16))
 
 
 @pytest.mark.parametrize("text", ["one two three. " * 300, "One two three. " * 300, "one two three " * 300,
                                   "One two.\n" * 5 + "Three four five six seven. " * 200])
-def test_a_long_document_is_cut_so_that_some_can_be_held_out(tmp_path, text):
+def test_a_long_document_is_split_so_that_part_of_it_can_be_held_out(tmp_path, text):
     (tmp_path / "text.txt").write_text(text)
     tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([text]), 60))
     options = {"heldout": 0.1, "workers": 1, "deduplicate": False}

@@ -1,4 +1,4 @@
-"""Growing a vocabulary and a model for it."""
+"""Extending a vocabulary, and a model with it."""
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ def tokenizer() -> WordPieceTokenizer:
     return WordPieceTokenizer(learn_vocabulary(count_words(TEXT), 60))
 
 
-def test_frequent_words_of_many_pieces_become_one(tokenizer):
+def test_frequent_words_of_several_pieces_become_one_piece(tokenizer):
     words = {"castlemat": 30, "homoeopathy": 25, "castlemats": 100, "cat": 500, "meadow": 3}
     grown = grow_vocabulary(tokenizer, words, 3)
     assert grown.vocabulary.pieces[: len(tokenizer)] == tokenizer.vocabulary.pieces
     assert set(grown.vocabulary.pieces[len(tokenizer) :]) == {"castlemats", "homoeopathy", "castlemat"}
     assert grown.tokenize("The castlemats") == ["the", "castlemats"]
-    assert tokenizer.tokenize("homoeopathy") == ["[UNK]"]              # it has letters that were not known
+    assert tokenizer.tokenize("homoeopathy") == ["[UNK]"]              # it has unknown letters
     assert grown.tokenize("homoeopathy") == ["homoeopathy"]
     assert len(grow_vocabulary(tokenizer, words, 1)) == len(tokenizer) + 1
     assert len(grow_vocabulary(tokenizer, words, 0)) == len(tokenizer)
@@ -35,7 +35,7 @@ def test_a_negative_number_of_words_is_refused(tokenizer):
 
 
 @pytest.mark.parametrize("head", ["plain", "bert"])
-def test_a_grown_model_says_the_same_of_old_words(tokenizer, head, rng):
+def test_a_grown_model_gives_the_same_logits_for_old_words(tokenizer, head, rng):
     config = ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=16, vocab_size=len(tokenizer),
                          max_seq_length=12, mlm_head=head, init_std=0.3)
     model = MiniBERT(config, seed=1)
@@ -50,7 +50,7 @@ def test_a_grown_model_says_the_same_of_old_words(tokenizer, head, rng):
     np.testing.assert_allclose(grown.params["mlm_head_b"][-1], model.params["mlm_head_b"][pieces].mean(), rtol=1e-4)
 
 
-def test_a_vocabulary_of_another_order_is_refused(tokenizer):
+def test_a_vocabulary_with_another_order_is_refused(tokenizer):
     model = MiniBERT(ModelConfig(num_layers=1, num_heads=1, hidden_size=4, intermediate_size=4, vocab_size=60))
     other = WordPieceTokenizer([*reversed(tokenizer.vocabulary.pieces)])
     with pytest.raises(ConfigError, match="does not begin with the old one"):

@@ -1,4 +1,4 @@
-"""Learning a vocabulary: worked examples, and a slow version that must agree."""
+"""Learning a vocabulary: worked examples, and agreement with a slow reference implementation."""
 
 from collections import Counter
 from itertools import pairwise
@@ -13,8 +13,8 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 
 
-def slowly(words: dict[str, int], vocab_size: int, min_frequency: int) -> list[str]:
-    """The same by its definition: count all pairs, merge the most frequent, begin again."""
+def slow_reference(words: dict[str, int], vocab_size: int, min_frequency: int) -> list[str]:
+    """By definition: count all pairs, merge the most frequent one, repeat."""
     letters = sorted({letter for word in words for letter in word})
     inside = sorted({letter for word in words for letter in word[1:]})
     pieces = [*SPECIAL_TOKENS, *letters, *("##" + letter for letter in inside)]
@@ -43,9 +43,9 @@ def slowly(words: dict[str, int], vocab_size: int, min_frequency: int) -> list[s
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=8), st.integers(1, 20), min_size=1, max_size=12),
        st.integers(12, 60), st.integers(1, 4))
-def test_it_agrees_with_the_slow_version(words, vocab_size, min_frequency):
+def test_it_agrees_with_the_slow_reference(words, vocab_size, min_frequency):
     assert list(learn_vocabulary(words, vocab_size, min_frequency=min_frequency)) == \
-        slowly(words, vocab_size, min_frequency)
+        slow_reference(words, vocab_size, min_frequency)
 
 
 def test_the_most_frequent_pair_comes_first():
@@ -58,20 +58,20 @@ def test_runs_of_one_letter_merge_from_the_left():
     assert list(vocabulary)[5:] == ["a", "##a", "##aa", "aaa"]
 
 
-def test_words_are_counted_as_bert_sees_them():
+def test_words_are_counted_after_normalisation():
     counts = count_words(["The cat, the CAT.", "Thé"])
     assert counts == {"the": 3, "cat": 2, ",": 1, ".": 1}
     assert count_words(["Thé cat"], lowercase=False) == {"Thé": 1, "cat": 1}
 
 
-def test_counting_in_small_portions_is_the_same(monkeypatch):
+def test_memory_limits_do_not_change_the_counts(monkeypatch):
     texts = ["the cat sat on the mat " * 3, "a cat, a mat; the end " * 2]
     whole = count_words(texts)
     monkeypatch.setattr("mini_bert.text.wordpiece.learn._CHUNKS_IN_MEMORY", 2)
     assert count_words(texts) == whole
 
 
-def test_rare_characters_are_left_to_unk():
+def test_rare_characters_are_left_out():
     words = {"cat": 5, "ca☃": 1}
     vocabulary = learn_vocabulary(words, 30, alphabet_limit=3)
     assert "☃" not in vocabulary.ids
@@ -92,7 +92,7 @@ def test_progress_is_reported():
     assert seen[-1] <= 14
 
 
-def test_what_cannot_be_learned_is_refused():
+def test_invalid_sizes_and_empty_texts_are_refused():
     with pytest.raises(VocabularyError, match="no words"):
         learn_vocabulary({}, 100)
     with pytest.raises(VocabularyError, match="too small"):

@@ -1,4 +1,4 @@
-"""Masking: how many, which, and what becomes of them."""
+"""Masking: how many tokens, which ones, and what replaces them."""
 
 import math
 
@@ -16,7 +16,7 @@ ids_strategy = hnp.arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 
 
 
 @given(ids_strategy, st.floats(0, 1), st.integers(0, 100))
-def test_exactly_the_share_is_chosen_and_never_a_special_token(ids, share, seed):
+def test_the_exact_share_is_chosen_and_no_special_token(ids, share, seed):
     before = ids.copy()
     masked, targets, chosen = mask_tokens(ids, 100, 4, share, seed)
     ordinary = (ids >= 5).sum(axis=1)
@@ -37,7 +37,7 @@ def test_eighty_ten_ten_within_binomial_bounds():
     n = chosen.sum()
     shares = {0.8: (masked[chosen] == 4).mean(), 0.1: (masked[chosen] == ids[chosen]).mean()}
     for p, share in shares.items():
-        assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / n) + 1e-4      # a random token may be the same one
+        assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / n) + 1e-4      # a random token may equal the original
 
 
 def test_random_tokens_do_not_wrap_in_small_types():
@@ -46,7 +46,7 @@ def test_random_tokens_do_not_wrap_in_small_types():
     assert not np.isin(masked[chosen], [0, 1, 2, 3]).any()
 
 
-def test_without_a_seed_numpys_own_is_followed():
+def test_without_a_seed_numpys_global_generator_is_used():
     ids = np.full((4, 30), 7)
     np.random.seed(42)  # noqa: NPY002
     first, second = mask_tokens(ids, 100)[2], mask_tokens(ids, 100)[2]
@@ -80,7 +80,7 @@ def test_berts_own_special_tokens_are_never_chosen():
 
 
 @pytest.mark.parametrize("rate", [1.5, -0.1, float("nan")])
-def test_a_schedule_that_leaves_its_range_is_refused(rate):
+def test_a_schedule_outside_its_range_is_refused(rate):
     vocabulary = Vocabulary([*SPECIAL_TOKENS, "a", "b"])
     with pytest.raises(InputError, match="at step 7"):
         Masking(lambda step: rate)(np.array([[2, 5, 6, 3]]), vocabulary, seed=0, epoch=0, sequences=np.array([0]),

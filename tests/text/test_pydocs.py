@@ -1,4 +1,4 @@
-"""The corpus of installed documentation: prose, always the same, and enough of it."""
+"""The corpus of installed documentation: prose, deterministic, and several megabytes."""
 
 import re
 import subprocess
@@ -60,7 +60,7 @@ NUMPY = '''Return the evenly spaced values,
 
 @pytest.fixture(scope="module")
 def reading() -> tuple[list[str], set[str]]:
-    """All lines, and the modules that were loaded in finding them."""
+    """All lines, and the modules that were imported to find them."""
     before = set(sys.modules)
     return list(pydocs()), set(sys.modules) - before
 
@@ -75,7 +75,7 @@ def paragraphs(lines) -> list[str]:
     return [line for line in lines if line]
 
 
-def test_a_docstring_becomes_its_prose():
+def test_only_the_prose_of_a_docstring_is_kept():
     assert list(prose(NUMPY)) == [
         "Return the evenly spaced values, as numpy.linspace does.",
         "Start of interval. The interval includes this value; the default start value is 0.",
@@ -92,21 +92,21 @@ def test_a_docstring_becomes_its_prose():
     "| a table | of the | words |", "Copyright (c) 2001 by the author of this module.",
     "def f(a, b=None, *args, **kwargs): return {a: b}", "spam eggs ham bacon sausage lobster thermidor",
 ])
-def test_what_is_not_prose_is_left_out(docstring):
+def test_text_that_is_not_prose_is_left_out(docstring):
     assert list(prose(docstring)) == []
 
 
-def test_a_word_broken_at_its_hyphen_is_joined():
+def test_a_word_split_at_its_hyphen_is_joined():
     assert list(prose("All of the values are left-\naligned in the one-\nand two-column layouts.")) == \
         ["All of the values are left-aligned in the one- and two-column layouts."]
 
 
-def test_always_the_same(lines):
+def test_the_order_is_deterministic(lines):
     assert list(islice(pydocs(), 3000)) == lines[:3000]
 
 
-def test_what_a_process_has_loaded_or_replaced_changes_nothing(monkeypatch):
-    # of the modules that are asked and not parsed; pytest, for one, has put hooks of its own into sys
+def test_the_state_of_the_process_does_not_matter(monkeypatch):
+    # compiled modules are imported, not parsed, and pytest replaces hooks in sys
     program = """
 import mini_bert.text.corpora.pydocs as module
 module._documents = lambda: map(module._compiled, module._COMPILED)
@@ -125,7 +125,7 @@ def test_several_megabytes_in_many_documents(lines, paragraphs):
     assert sum(map(len, paragraphs)) / len(paragraphs) > 80
 
 
-def test_no_paragraph_comes_twice_or_is_no_line(paragraphs):
+def test_paragraphs_are_distinct_single_lines(paragraphs):
     assert len(set(paragraphs)) == len(paragraphs)
     assert all(line == " ".join(line.split()) for line in paragraphs)
     assert min(len(line.split()) for line in paragraphs) >= 6
@@ -140,17 +140,17 @@ def test_it_is_english(paragraphs):
     text = " ".join(paragraphs)
     assert sum(character.isalpha() or character == " " for character in text) > 0.94 * len(text)
     words = text.lower().split()
-    assert 0.05 < words.count("the") / len(words) < 0.10          # about as in any English text
+    assert 0.05 < words.count("the") / len(words) < 0.10          # as in most English text
     assert sum(line[0].isupper() for line in paragraphs) > 0.6 * len(paragraphs)
 
 
 @pytest.mark.parametrize("topic", ["An assignment statement evaluates the expression list",       # pydoc's topics
                                    "Return a shallow copy of the list.",                          # compiled, Python
                                    "Draw samples from a Poisson distribution.",                   # compiled, NumPy
-                                   "Compute the arithmetic mean along the specified axis.",       # written, NumPy
-                                   "Remove any common leading whitespace from every line in",     # written, Python
+                                   "Compute the arithmetic mean along the specified axis.",       # source file, NumPy
+                                   "Remove any common leading whitespace from every line in",     # source file, Python
                                    ])
-def test_every_kind_of_documentation_is_there(paragraphs, topic):
+def test_every_kind_of_documentation_is_included(paragraphs, topic):
     assert any(line.startswith(topic) for line in paragraphs)
 
 
@@ -158,7 +158,7 @@ def test_source_files_are_not_imported(reading):
     assert not {"antigravity", "this", "turtle", "tkinter", "distutils", "idlelib", "pdb"} & reading[1]
 
 
-def test_it_is_found_by_its_name(lines, tmp_path, monkeypatch):
+def test_the_source_is_found_by_name(lines, tmp_path, monkeypatch):
     source, = find_sources(["pydocs"])
     report = ReadingReport()
     assert isinstance(source, PydocsSource)
@@ -171,9 +171,9 @@ def test_it_is_found_by_its_name(lines, tmp_path, monkeypatch):
     assert isinstance(find_sources(["pydocs"])[0], FileSource)
 
 
-def test_a_corpus_can_be_made_of_it(lines, paragraphs, tmp_path, monkeypatch):
+def test_a_corpus_can_be_prepared_from_it(lines, paragraphs, tmp_path, monkeypatch):
     tokenizer = WordPieceTokenizer(learn_vocabulary(count_words(paragraphs[:4000]), 1000))
-    monkeypatch.setattr(module, "pydocs", lambda: iter(lines))      # it is read once for all tests
+    monkeypatch.setattr(module, "pydocs", lambda: iter(lines))      # read once for all tests
     manifest = prepare(["pydocs"], tokenizer, tmp_path / "corpus", workers=1)
     assert manifest.sources == ["pydocs"]
     assert manifest.documents == lines.count("") + 1

@@ -1,10 +1,10 @@
-"""Where sentences end."""
+"""Splitting paragraphs into sentences."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_bert.text.corpora.sentences import sentences
+from mini_bert.text.corpora.sentences import split_sentences
 
 
 @pytest.mark.parametrize(("paragraph", "expected"), [
@@ -17,9 +17,9 @@ from mini_bert.text.corpora.sentences import sentences
     ("", [""]),
 ])
 def test_examples(paragraph, expected):
-    assert sentences(paragraph) == expected
+    assert split_sentences(paragraph) == expected
 
 
 @given(st.text())
-def test_nothing_is_lost_but_spaces(paragraph):
-    assert "".join("".join(sentences(paragraph)).split()) == "".join(paragraph.split())
+def test_only_spaces_are_lost(paragraph):
+    assert "".join("".join(split_sentences(paragraph)).split()) == "".join(paragraph.split())

@@ -1,4 +1,4 @@
-"""Reading text from wherever it is, however bad it is."""
+"""Reading text from every kind of source, including damaged ones."""
 
 import bz2
 import gzip
@@ -29,7 +29,7 @@ def test_paragraphs_and_documents(tmp_path, name, pack):
     assert read(str(tmp_path / name))[0] == ["first paragraph", "second", None, "next document"]
 
 
-def test_files_are_documents_of_their_own(tmp_path):
+def test_each_file_is_its_own_document(tmp_path):
     for name in ("b.txt", "a.txt"):
         (tmp_path / name).write_text(f"\n\n{name}\n\n")
     (tmp_path / "empty.txt").write_text("")
@@ -45,12 +45,12 @@ def test_standard_input(monkeypatch):
     assert read("-")[0] == ["first paragraph", "second", None, "next document"]
 
 
-def test_line_ends_and_byte_order_marks_are_no_text(tmp_path):
+def test_line_ends_and_byte_order_marks_are_removed(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n\r\nthree")
     assert read(str(tmp_path / "a.txt"))[0] == ["one", "two", None, "three"]
 
 
-def test_invalid_bytes_are_replaced_counted_and_placed(tmp_path):
+def test_invalid_bytes_are_replaced_counted_and_located(tmp_path):
     file = tmp_path / "bad.txt"
     file.write_bytes(b"good line\nbad \xff\xfe line\n\xc3(\n" + "a \ufffd that was there, ".encode() + b"\xe2\x82\n")
     lines, report = read(str(file))
@@ -61,7 +61,7 @@ def test_invalid_bytes_are_replaced_counted_and_placed(tmp_path):
         read(str(file), strict=True)
 
 
-def test_a_line_longer_than_memory_is_cut_at_a_space(tmp_path, monkeypatch):
+def test_a_line_longer_than_a_block_is_split_at_a_space(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 64)
     text = "word " * 400
     (tmp_path / "long.txt").write_text(text)
@@ -71,17 +71,17 @@ def test_a_line_longer_than_memory_is_cut_at_a_space(tmp_path, monkeypatch):
     (tmp_path / "solid.txt").write_text("x" * 1000)
     assert "".join(read(str(tmp_path / "solid.txt"))[0]) == "x" * 1000
     (tmp_path / "blank.txt").write_text("one\n" + " " * 1000 + "two")
-    assert read(str(tmp_path / "blank.txt"))[0] == ["one", "two"]      # a part of a line is not a blank line
+    assert read(str(tmp_path / "blank.txt"))[0] == ["one", "two"]      # a blank fragment is not a blank line
 
 
 @pytest.mark.parametrize("before", range(5))
-def test_a_long_line_is_not_cut_inside_a_character(tmp_path, monkeypatch, before):
+def test_a_long_line_is_not_split_inside_a_character(tmp_path, monkeypatch, before):
     monkeypatch.setattr(module, "BLOCK", 64)
     text = "x" * before + "日é𝄞" * 100
     (tmp_path / "solid.txt").write_text(text, "utf-8")
     lines, _ = read(str(tmp_path / "solid.txt"), strict=True)
     assert "".join(lines) == text
-    assert all(isinstance(line, module.Part) for line in lines)
+    assert all(isinstance(line, module.LineFragment) for line in lines)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -93,7 +93,7 @@ def test_a_pipe_is_read_as_a_stream(tmp_path):
     writer.join()
 
 
-def test_blocks_do_not_cut_characters(tmp_path, monkeypatch):
+def test_blocks_do_not_split_characters(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 7)
     (tmp_path / "a.txt").write_text("éàü 日本 ok\nœ\n", "utf-8")
     lines, report = read(str(tmp_path / "a.txt"))
@@ -108,7 +108,7 @@ def test_binary_files_are_refused(tmp_path, content, word):
         read(str(tmp_path / "a.bin"))
 
 
-def test_what_is_not_there_is_named(tmp_path):
+def test_missing_files_are_refused(tmp_path):
     for name, words in [("absent.txt", "no file or folder"), ("*.nothing", "No file matches"), ("", "no file")]:
         with pytest.raises(CorpusError, match=words):
             read(str(tmp_path / name) if name else name)
@@ -119,14 +119,14 @@ def test_what_is_not_there_is_named(tmp_path):
         read()
 
 
-def test_a_damaged_archive_is_one_sentence(tmp_path):
+def test_a_damaged_archive_is_refused_with_a_clear_message(tmp_path):
     for name, pack in (("a.gz", gzip.compress), ("a.xz", lzma.compress), ("a.bz2", bz2.compress)):
         (tmp_path / name).write_bytes(pack(TEXT.encode() * 100)[:60])
         with pytest.raises(CorpusError, match=name):
             read(str(tmp_path / name))
 
 
-def test_a_pattern_may_begin_like_the_name_of_a_source(tmp_path, monkeypatch):
+def test_a_pattern_may_start_with_the_name_of_a_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pydocs-1.txt").write_text("mine")
     assert read("pydocs*.txt")[0] == ["mine"]

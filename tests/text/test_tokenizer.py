@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mini_bert import InputError, VocabularyError
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece import tokenizer as module
-from mini_bert.text.wordpiece.normalise import replacements
+from mini_bert.text.wordpiece.normalise import normaliser
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 PIECES = [*SPECIAL_TOKENS, "un", "##aff", "##able", "the", "cat", "sat", ".", ",", "'", "t", "don", "(", ")", "e",
@@ -28,20 +28,20 @@ def uncased() -> WordPieceTokenizer:
     ("unaffable", ["un", "##aff", "##able"]),
     ("The CAT sat.", ["the", "cat", "sat", "."]),
     ("don't", ["don", "'", "t"]),
-    ("cats", ["[UNK]"]),                                   # no ##s: the whole word is unknown
+    ("cats", ["[UNK]"]),                                   # without ##s, the whole word is unknown
     ("unaffablex the", ["[UNK]", "the"]),
     ("日本cat", ["日", "本", "cat"]),                       # ideographs are words
-    ("Éé e\u0301", ["e", "##e", "e"]),                     # accents go, composed or not
+    ("Éé e\u0301", ["e", "##e", "e"]),                     # accents are deleted, composed or not
     ("c\u00adat c\x00at c\ufffdat ca\u200bt", ["cat"] * 4),      # soft hyphens, controls, zero width
     ("the\u00a0cat\tsat\u3000the", ["the", "cat", "sat", "the"]),
-    ("the\x0bcat", ["[UNK]"]),                             # a vertical tab is deleted, and the words meet
+    ("the\x0bcat", ["[UNK]"]),                             # a vertical tab is deleted, which joins the words
     ("ca\x1ct", ["cat"]),
     ("the [MASK] cat[SEP]", ["the", "[MASK]", "cat", "[SEP]"]),
     ("[mask]", ["[", "mask", "]"]),
     ("##able", ["#", "#", "[UNK]"]),
     ("", []),
     (" \n\t", []),
-    ("\ud800cat\udfff", ["cat"]),                          # halves of surrogate pairs
+    ("\ud800cat\udfff", ["cat"]),                          # lone surrogates
     ("a" * 100, ["a", *["##a"] * 99]),
     ("a" * 101, ["[UNK]"]),
 ])
@@ -56,7 +56,7 @@ def test_cased_keeps_case_and_accents():
     assert cased.tokenize("Cat cat É E") == ["Cat", "cat", "[UNK]", "E"]
 
 
-def test_offsets_are_of_the_text_as_given(uncased):
+def test_offsets_refer_to_the_original_text(uncased):
     text = "  Thé\u00a0UNaffable,CAT"
     encoding = uncased.align(text)
     assert encoding.offsets == [(0, 0), (2, 5), (6, 8), (8, 11), (11, 15), (15, 16), (16, 19), (0, 0)]
@@ -66,24 +66,24 @@ def test_offsets_are_of_the_text_as_given(uncased):
 
 
 # Combining classes: U+302E tone mark 224, U+1D165 stem 216, U+1D16D augmentation dot 226, U+0301 acute 230,
-# U+0334 overlaid tilde 1, U+1B44 virama 9. Only acute and tilde go when accents are stripped.
+# U+0334 overlaid tilde 1, U+1B44 virama 9. Stripping accents deletes only acute and tilde.
 TONE, STEM, DOT, ACUTE, TILDE, VIRAMA = "\u302e", "\U0001d165", "\U0001d16d", "\u0301", "\u0334", "\u1b44"
 
 
 @pytest.mark.parametrize(("text", "word", "places"), [
-    (f"a{STEM}{TONE}", f"a{STEM}{TONE}", [0, 1, 2]),                # in order already
-    (f"a{TONE}{STEM}", f"a{STEM}{TONE}", [0, 1, 2]),                # sorted; the places stay where they are
-    (f"a{ACUTE}{STEM}", f"a{STEM}", [0, 1]),                        # the stem comes to stand before the acute
+    (f"a{STEM}{TONE}", f"a{STEM}{TONE}", [0, 1, 2]),                # already in order
+    (f"a{TONE}{STEM}", f"a{STEM}{TONE}", [0, 1, 2]),                # sorted; the positions are not
+    (f"a{ACUTE}{STEM}", f"a{STEM}", [0, 1]),                        # the stem is sorted before the acute
     (f"a{TILDE}{STEM}", f"a{STEM}", [0, 2]),                        # the tilde stays before the stem
-    (f"a{DOT}\u200b{STEM}", f"a{STEM}{DOT}", [0, 1, 3]),            # what cleaning deletes does not come between
-    (f"{DOT}a{STEM}", f"{DOT}a{STEM}", [0, 1, 2]),                  # a letter does
-    (f"\U0001d15f{TONE}", f"\U0001d158{STEM}{TONE}", [0, 0, 1]),    # a note is a head and a stem, in one place
-    (f"\U0001d15f{VIRAMA}", f"\U0001d158{VIRAMA}{STEM}", [0, 1, 1]),  # the stem takes no place of its own with it
-    (f"\xe1{DOT}{STEM}", f"a{STEM}{DOT}", [0, 1, 2]),               # nor does an acute that is part of a letter
+    (f"a{DOT}\u200b{STEM}", f"a{STEM}{DOT}", [0, 1, 3]),            # deleted characters do not end a run of marks
+    (f"{DOT}a{STEM}", f"{DOT}a{STEM}", [0, 1, 2]),                  # a letter ends it
+    (f"\U0001d15f{TONE}", f"\U0001d158{STEM}{TONE}", [0, 0, 1]),    # a note is a head and a stem at one position
+    (f"\U0001d15f{VIRAMA}", f"\U0001d158{VIRAMA}{STEM}", [0, 1, 1]),  # the stem has no position of its own
+    (f"\xe1{DOT}{STEM}", f"a{STEM}{DOT}", [0, 1, 2]),               # nor has an acute that is part of a letter
     ("\U00011938", "\U00011938", [0]),                              # decomposed in newer Unicode, not in BERT's
-    (f"a\U00010f46{STEM}", f"a\U00010f46{STEM}", [0, 1, 2]),        # in newer Unicode a mark of class 220
+    (f"a\U00010f46{STEM}", f"a\U00010f46{STEM}", [0, 1, 2]),        # a mark of class 220 only in newer Unicode
 ])
-def test_marks_that_stay_are_sorted_as_the_reference_does(text, word, places):
+def test_marks_that_are_kept_are_sorted_as_in_the_reference(text, word, places):
     letters = sorted(set(word))
     made = WordPieceTokenizer([*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters)])
     pieces = [word[0], *(f"##{letter}" for letter in word[1:])]
@@ -93,14 +93,14 @@ def test_marks_that_stay_are_sorted_as_the_reference_does(text, word, places):
     assert found.offsets == [(place, place + 1) for place in places]
 
 
-def test_marks_keep_their_order_where_accents_are_kept():
+def test_marks_are_not_sorted_if_accents_are_kept():
     for lowercase in (True, False):
         made = WordPieceTokenizer([*SPECIAL_TOKENS, "a", f"##{STEM}", f"##{TONE}"], lowercase, strip_accents=False)
         assert made.tokenize(f"a{TONE}{STEM}") == ["a", f"##{TONE}", f"##{STEM}"]
 
 
 @given(st.text(st.sampled_from(["a", "é", " ", "\u200b", "\U0001d15f", TONE, STEM, DOT, ACUTE, TILDE, VIRAMA])))
-def test_sorted_marks_are_the_same_by_both_ways(text):
+def test_encode_and_align_agree_on_sorted_marks(text):
     letters = ["a", "e", "\U0001d158", TONE, STEM, DOT, VIRAMA]
     made = WordPieceTokenizer([*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters)])
     found = made.align(text)
@@ -109,7 +109,7 @@ def test_sorted_marks_are_the_same_by_both_ways(text):
 
 
 @given(st.text())
-def test_any_text_gives_valid_ids_the_same_by_both_ways(text):
+def test_encode_and_align_give_the_same_valid_ids_for_any_text(text):
     made = WordPieceTokenizer(PIECES)
     encoding = made.align(text)
     assert encoding.ids == made.encode(text)
@@ -119,13 +119,13 @@ def test_any_text_gives_valid_ids_the_same_by_both_ways(text):
 
 
 @given(st.text())
-def test_chunks_lose_nothing_that_normalising_keeps(text):
-    table = replacements(True, True)
+def test_splitting_into_chunks_does_not_change_the_words(text):
+    table = normaliser(True, True)
     assert [word for chunk in table.chunks(text) for word in table.words(chunk)] == table.words(text)
 
 
-def test_what_is_remembered_never_changes_an_answer(uncased, monkeypatch):
-    monkeypatch.setattr(module, "_REMEMBERED", 3)
+def test_a_full_cache_does_not_change_the_ids(uncased, monkeypatch):
+    monkeypatch.setattr(module, "_CACHED", 3)
     text = "the cat sat. unaffable the cat. don't the, cat sat the " * 5
     assert uncased.encode(text) == WordPieceTokenizer(PIECES).encode(text)
     assert len(uncased._pieces) <= 3
@@ -141,7 +141,7 @@ def test_truncation_keeps_the_special_tokens(uncased):
 
 @pytest.mark.parametrize(("max_length", "first", "second"), [(None, 5, 3), (11, 5, 3), (10, 4, 3), (9, 3, 3), (8, 3, 2),
                                                              (7, 2, 2), (3, 0, 0)])
-def test_pairs_lose_from_the_longer_text(uncased, max_length, first, second):
+def test_pairs_are_truncated_longest_first(uncased, max_length, first, second):
     ids, types = uncased.encode_pair("the the the the the", "cat cat cat", max_length=max_length)
     assert ids == [2, *[8] * first, 3, *[9] * second, 3]
     assert types == [0] * (first + 2) + [1] * (second + 1)
@@ -154,8 +154,8 @@ def test_batches_are_padded_to_one_length(uncased):
     assert batch.attention_mask.sum(axis=1).tolist() == [4, 6, 3]
     assert batch.token_types[1].tolist() == [0, 0, 0, 1, 1, 1]
     assert uncased.encode_batch(["the"], pad_to=9).input_ids.shape == (1, 9)
-    for bad, words in [("the", "several"), (7, "several"), ([], "no text"), ([7], "not 7"),
-                       ([("a", "b", "c")], "pairs of two"), ([("a", None)], "NoneType")]:
+    for bad, words in [("the", "list of texts"), (7, "list of texts"), ([], "at least one"), ([7], "not 7"),
+                       ([("a", "b", "c")], "pairs of texts"), ([("a", None)], "NoneType")]:
         with pytest.raises(InputError, match=words):
             uncased.encode_batch(bad)
     with pytest.raises(InputError, match="pad_to=2"):
@@ -180,10 +180,10 @@ def test_only_text_is_encoded(uncased):
 # -------------------------------------------------------------------- files
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_saved_and_loaded_it_is_the_same(tmp_path, lowercase):
+def test_a_saved_tokenizer_loads_unchanged(tmp_path, lowercase):
     made = WordPieceTokenizer(PIECES, lowercase=lowercase)
     made.save(tmp_path)
-    for remove in ((), ("vocab.txt",), ("tokenizer_config.json",)):        # any one that others leave out
+    for remove in ((), ("vocab.txt",), ("tokenizer_config.json",)):        # each file that other tools may leave out
         for name in remove:
             (tmp_path / name).unlink()
         again = WordPieceTokenizer.load(tmp_path)
@@ -209,7 +209,7 @@ def test_a_bad_vocabulary_is_refused(tmp_path, pieces, words):
         WordPieceTokenizer.load(tmp_path / "vocab.txt")
 
 
-def test_what_is_not_a_tokenizer_is_refused(tmp_path):
+def test_other_files_are_refused(tmp_path):
     with pytest.raises(VocabularyError, match="no tokenizer"):
         WordPieceTokenizer.load(tmp_path / "absent")
     with pytest.raises(VocabularyError, match="neither"):
@@ -227,17 +227,17 @@ def test_what_is_not_a_tokenizer_is_refused(tmp_path):
         WordPieceTokenizer.load(tmp_path)
 
 
-def test_a_tokenizer_goes_to_another_process(uncased):
+def test_a_tokenizer_can_be_pickled(uncased):
     uncased.encode("the cat")
     assert pickle.loads(pickle.dumps(uncased)).encode("the cat") == uncased.encode("the cat")
 
 
-def test_fingerprints_differ_with_the_order():
+def test_the_fingerprint_depends_on_the_order():
     assert Vocabulary(PIECES).digest() == Vocabulary(list(PIECES)).digest()
     assert Vocabulary(PIECES).digest() != Vocabulary([*PIECES[:-2], *PIECES[:-3:-1]]).digest()
 
 
-def test_text_without_spaces_is_not_kept():
+def test_long_text_without_spaces_is_not_cached():
     tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "##a", "\u4e2d"])
     assert tokenizer.ids("a" * 101) == [1]
     assert tokenizer.ids("\u4e2d" * 500) == [7] * 500

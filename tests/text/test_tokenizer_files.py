@@ -1,4 +1,4 @@
-"""Files of a tokenizer: casing is stored or said, never guessed; what asks for other ids is refused."""
+"""The files of a tokenizer: casing is never guessed, and settings that would give other ids are refused."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
 PIECES = [*SPECIAL_TOKENS, "the", "The", "cat"]
-CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"
+CONFIG, TOKENIZER_JSON = "tokenizer_config.json", "tokenizer.json"
 
 
 def change(path, edit) -> None:
@@ -34,7 +34,7 @@ def saved(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "vocab.txt"])
-def test_a_vocabulary_alone_needs_its_casing_said(bare, name):
+def test_a_bare_vocabulary_needs_an_explicit_casing(bare, name):
     with pytest.raises(VocabularyError, match=r"lowercase=False .*--cased or --uncased"):
         WordPieceTokenizer.load(bare / name)
     assert WordPieceTokenizer.load(bare / name, lowercase=False).tokenize("The") == ["The"]
@@ -42,25 +42,25 @@ def test_a_vocabulary_alone_needs_its_casing_said(bare, name):
 
 
 @pytest.mark.parametrize(("name", "removed"), [
-    ("", "added_tokens.json"), ("", CONFIG), ("", WHOLE), ("", "vocab.txt"),
-    ("vocab.txt", CONFIG), ("vocab.txt", WHOLE), (WHOLE, CONFIG), (WHOLE, "vocab.txt")])
-def test_stored_casing_is_found_from_every_file_and_not_contradicted(saved, name, removed):
+    ("", "added_tokens.json"), ("", CONFIG), ("", TOKENIZER_JSON), ("", "vocab.txt"),
+    ("vocab.txt", CONFIG), ("vocab.txt", TOKENIZER_JSON), (TOKENIZER_JSON, CONFIG), (TOKENIZER_JSON, "vocab.txt")])
+def test_stored_casing_is_found_from_every_file_and_cannot_be_overridden(saved, name, removed):
     (saved / removed).unlink(missing_ok=True)
     assert WordPieceTokenizer.load(saved / name).tokenize("The") == ["The"]
     assert not WordPieceTokenizer.load(saved / name, lowercase=False).lowercase
-    with pytest.raises(VocabularyError, match="stored as cased"):
+    with pytest.raises(VocabularyError, match="is cased and cannot"):
         WordPieceTokenizer.load(saved / name, lowercase=True)
 
 
-def test_a_vocabulary_of_another_name_has_no_part_in_the_files_beside_it(saved):
+def test_a_vocabulary_with_another_name_ignores_the_files_next_to_it(saved):
     shutil.copy(saved / "vocab.txt", saved / "other.txt")
     assert WordPieceTokenizer.load(saved / "other.txt", lowercase=True).lowercase
 
 
 @pytest.mark.parametrize(("key", "value"), [("do_lower_case", True), ("strip_accents", True)])
-def test_files_that_contradict_each_other_are_refused(saved, key, value):
+def test_files_that_disagree_are_refused(saved, key, value):
     change(saved / CONFIG, lambda config: config.update({key: value}))
-    with pytest.raises(VocabularyError, match=f"contradict each other in {key}"):
+    with pytest.raises(VocabularyError, match=f"disagree about {key}"):
         WordPieceTokenizer.load(saved)
 
 
@@ -97,9 +97,9 @@ def token(**changes):
     ("added_tokens", ["[MASK]"], "added_tokens"),
     ("added_tokens", 7, "added_tokens"),
 ])
-def test_a_tokenizer_json_that_asks_for_other_ids_is_refused(saved, part, value, key):
-    change(saved / WHOLE, lambda whole: whole[part].update(value) if isinstance(value, dict)
-           else whole.update({part: value}))
+def test_a_tokenizer_json_that_would_give_other_ids_is_refused(saved, part, value, key):
+    change(saved / TOKENIZER_JSON, lambda content: content[part].update(value) if isinstance(value, dict)
+           else content.update({part: value}))
     with pytest.raises(VocabularyError) as refusal:
         WordPieceTokenizer.load(saved)
     assert key in str(refusal.value)
@@ -112,27 +112,27 @@ def test_a_tokenizer_json_that_asks_for_other_ids_is_refused(saved, part, value,
     ("extra_special_tokens", {"image": "<image>"}), ("added_tokens_decoder", {"9": token(content="<new>")}),
     ("added_tokens_decoder", {"4": token(rstrip=True)}), ("tokenizer_class", "BertJapaneseTokenizer"),
 ])
-def test_settings_that_ask_for_other_ids_are_refused(saved, key, value):
-    (saved / WHOLE).unlink()
+def test_a_tokenizer_config_that_would_give_other_ids_is_refused(saved, key, value):
+    (saved / TOKENIZER_JSON).unlink()
     change(saved / CONFIG, lambda config: config.update({key: value}))
     with pytest.raises(VocabularyError, match=rf"tokenizer_config\.json: .*{key}"):
         WordPieceTokenizer.load(saved)
 
 
-def test_added_tokens_in_a_file_of_their_own_are_refused(saved):
+def test_an_added_tokens_file_with_new_tokens_is_refused(saved):
     (saved / "added_tokens.json").write_text('{"<new>": 8}')
     with pytest.raises(VocabularyError, match=r"added_tokens\.json.*<new>"):
         WordPieceTokenizer.load(saved)
 
 
-def test_what_other_libraries_write_for_bert_is_opened(saved):
-    def as_older_ones(whole):
-        whole.update(post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+def test_files_of_older_libraries_are_opened(saved):
+    def as_older_libraries(content):
+        content.update(post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
                      truncation={"max_length": 128}, padding={"strategy": "BatchLongest"}, added_tokens=[])
-        whole["normalizer"]["strip_accents"] = None
-        del whole["model"]["type"]
+        content["normalizer"]["strip_accents"] = None
+        del content["model"]["type"]
 
-    change(saved / WHOLE, as_older_ones)
+    change(saved / TOKENIZER_JSON, as_older_libraries)
     change(saved / CONFIG, lambda config: config.update(
         mask_token={"content": "[MASK]", "lstrip": False}, strip_accents=None, never_split=None,
         added_tokens_decoder={"4": token()}, tokenizer_class="PreTrainedTokenizerFast"))
@@ -141,9 +141,9 @@ def test_what_other_libraries_write_for_bert_is_opened(saved):
 
 # -------------------------------------------------------------------- a corpus
 
-def test_a_corpus_of_another_casing_is_refused(corpus, tokenizer, tmp_path):
+def test_a_corpus_with_another_casing_is_refused(corpus, tokenizer, tmp_path):
     cased = WordPieceTokenizer(tokenizer.vocabulary, lowercase=False)
-    with pytest.raises(CorpusError, match="lowercase=True, and this tokenizer has lowercase=False"):
+    with pytest.raises(CorpusError, match="lowercase=True, but the tokenizer has lowercase=False"):
         corpus.require_vocabulary(cased)
     with pytest.raises(CorpusError, match="strip_accents=True"):
         corpus.require_vocabulary(WordPieceTokenizer(tokenizer.vocabulary, strip_accents=False))
@@ -158,22 +158,22 @@ def test_a_corpus_of_another_casing_is_refused(corpus, tokenizer, tmp_path):
 @pytest.mark.parametrize(("call", "words"), [
     (lambda t: t.decode(["1"]), "not '1'"),
     (lambda t: t.decode([1.0]), "not 1.0"),
-    (lambda t: t.decode(7), "several ids"),
-    (lambda t: t.decode("7"), "several ids"),
+    (lambda t: t.decode(7), "list of ids"),
+    (lambda t: t.decode("7"), "list of ids"),
     (lambda t: t.decode(np.zeros((2, 2), int)), "whole number"),
     (lambda t: t.decode([-1]), "0 to 7"),
-    (lambda t: t.encode("the", add_special_tokens=False, max_length=-1), "negative, as -1"),
-    (lambda t: t.align("the", add_special_tokens=False, max_length=-1), "negative, as -1"),
+    (lambda t: t.encode("the", add_special_tokens=False, max_length=-1), "at least 0, not -1"),
+    (lambda t: t.align("the", add_special_tokens=False, max_length=-1), "at least 0, not -1"),
     (lambda t: t.encode("the", max_length=2.5), "max_length must be a whole number"),
     (lambda t: t.encode_pair("the", "cat", max_length=2), "3 special tokens"),
     (lambda t: t.encode_batch(["the"], pad_to="9"), "pad_to must be a whole number"),
 ])
-def test_bad_arguments_are_one_sentence(call, words):
+def test_invalid_arguments_are_refused_with_a_clear_message(call, words):
     with pytest.raises(InputError, match=words):
         call(WordPieceTokenizer(PIECES))
 
 
 @pytest.mark.parametrize("piece", ["a\nb", "a\r", "\ud800", 7])
-def test_a_piece_that_is_no_line_is_refused(piece):
+def test_a_piece_that_cannot_be_a_line_is_refused(piece):
     with pytest.raises(VocabularyError, match="number 8"):
         Vocabulary([*PIECES, piece])

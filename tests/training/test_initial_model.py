@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, MiniBERT
-from mini_bert.text.batches import Batches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.initial_model import new_model
 from mini_bert.training.loop import Listener
@@ -48,7 +48,7 @@ def test_so_many_evaluations_are_spread_evenly(corpus, model_config, steps, eval
             if "eval_loss" in record:
                 seen.append(record["step"])
 
-    batches = Batches(corpus, max_seq_length=16, batch_size=4)
+    batches = MLMBatches(corpus, max_seq_length=16, batch_size=4)
     config = TrainingConfig(steps=steps, evaluations=evaluations, batch_size=4, threads=1)
     Trainer(MiniBERT(model_config), batches, config, heldout=[batches[0]], listener=Watches()).train()
     assert seen == expected

@@ -12,7 +12,7 @@ import pytest
 from mini_bert import MiniBERT, NumericalError
 from mini_bert.objectives.masked import heldout_batches
 from mini_bert.randomness import generator
-from mini_bert.text.batches import Batches, MLMBatch
+from mini_bert.text.batches import MLMBatch, MLMBatches
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.log import read_log
@@ -166,7 +166,7 @@ def test_a_budget_decides_the_number_of_steps(model_config, settings, corpus, ru
 
 
 def test_one_batch_is_learned_by_heart(model_config, settings, corpus):
-    batch = Batches(corpus, max_seq_length=16, batch_size=4)[0]
+    batch = MLMBatches(corpus, max_seq_length=16, batch_size=4)[0]
     loss, steps = overfit(MiniBERT(replace(model_config, dropout=0.0)), batch, replace(settings, steps=500))
     assert loss < 0.05
     assert steps < 500
@@ -198,7 +198,7 @@ def test_guessing_by_frequency_is_measured_where_the_run_is(corpus):
     """At the held-out masked tokens, from the text for training alone, with one added to each count."""
     batches = heldout_batches(corpus, TrainingConfig(max_seq_length=16, eval_sequences=64))
     counts = np.ones(corpus.manifest.vocab_size)
-    for ids in corpus.stretches("train"):
+    for ids in corpus.token_chunks("train"):
         np.add.at(counts, ids, 1)
     guessed = np.concatenate([batch.target_ids[batch.mask_positions] for batch in batches])
     found = baselines(corpus, batches)

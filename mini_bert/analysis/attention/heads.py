@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...evaluation.metrics import fields_of
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
-from ...inference.inputs import by_length, padded, require_vocabulary
+from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import read_sentence
@@ -94,8 +94,8 @@ def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, text
     if not some:
         raise InputError("There is no text with tokens, so the heads have nothing to look at.")
     sums, weights = _Sums(model, tokenizer.vocabulary), None
-    for numbers in by_length(some, batch_size):
-        ids, real = padded([some[i] for i in numbers], tokenizer.vocabulary.pad)
+    for numbers in batches_by_length(some, batch_size):
+        ids, real = pad_sequences([some[i] for i in numbers], tokenizer.vocabulary.pad)
         _, cache = model.encode(ids, real)
         layers = [cache[f"attention_weights_{i}"] for i in range(model.config.num_layers)]
         sums.add(layers, ids, real)

@@ -41,7 +41,7 @@ class Levels:
 def _some(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
     """The text for training, or every n-th stretch of it where it is very long."""
     every = -(-corpus.manifest.tokens // MOST_TOKENS)
-    for number, tokens in enumerate(corpus.stretches("train", _STRETCH)):
+    for number, tokens in enumerate(corpus.token_chunks("train", _STRETCH)):
         if number % every == 0:
             yield tokens
 

@@ -42,7 +42,7 @@ def repeated_share(corpus: Corpus) -> tuple[float, int]:
     """
     every = -(-corpus.manifest.tokens // MOST_TOKENS)
     hashes, count = [np.empty(0, np.uint64)], 0
-    for tokens in corpus.stretches("train", _STRETCH):
+    for tokens in corpus.token_chunks("train", _STRETCH):
         if int(tokens.max()) >= corpus.manifest.vocab_size:
             raise CorpusError(f"{corpus.directory} is damaged: it has ids beyond its vocabulary. Prepare it again.")
         found = window_hashes(tokens)

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.config import ModelConfig
 from ...errors import MiniBertError
 from ...evaluation.probabilities import Floats
-from ...pretrained import located, shipped_names
+from ...pretrained import model_directory, shipped_names
 from ...text.vocabulary import Vocabulary
 from .run_record import NotThere, RunRecord
 
@@ -89,12 +89,13 @@ def reference_of(run: RunRecord) -> Reference:
     """The curve of the shipped model that the run trains; NotThere where there is none, or none to compare with."""
     shape, digest = _shape(run.description["model"]), run.description["data"].get("vocab_digest")
     try:
-        name = next((name for name in shipped_names() if _shape(_read(located(name) / "config.json")) == shape), None)
+        name = next((name for name in shipped_names()
+                     if _shape(_read(model_directory(name) / "config.json")) == shape), None)
         if name is None:
             raise NotThere(f"no shipped model has its shape; there are curves of {', '.join(shipped_names())}.")
-        if digest != Vocabulary.read(located(name) / "vocab.txt").digest():
+        if digest != Vocabulary.read(model_directory(name) / "vocab.txt").digest():
             raise NotThere("its vocabulary is not that of the reference curve, so their losses cannot be compared.")
-        return _curve(name, _read(located(name) / FILE))
+        return _curve(name, _read(model_directory(name) / FILE))
     except (MiniBertError, OSError, ValueError, KeyError, TypeError):
         raise NotThere("the reference curve cannot be read.") from None
 

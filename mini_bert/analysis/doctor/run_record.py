@@ -19,7 +19,7 @@ from ...core.model import MiniBERT
 from ...errors import CheckpointError, CorpusError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...objectives.masked import EVAL_SEED, heldout_batches, micro_batches
-from ...text.batches import Batches, MLMBatch
+from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...training.checkpoints import newest_checkpoint, read_state, verify_checkpoint
 from ...training.config import TrainingConfig
@@ -222,7 +222,7 @@ class RunRecord:
         if self.corpus.manifest.heldout_documents:
             return heldout_batches(self.corpus, self.training)
         T = self.training.max_seq_length or self.description["model"].get("max_seq_length", 64)
-        batches = Batches(self.corpus, "train", max_seq_length=T, batch_size=8, mode=self.training.sequences,
+        batches = MLMBatches(self.corpus, "train", max_seq_length=T, batch_size=8, mode=self.training.sequences,
                           seed=EVAL_SEED)
         return [part for step in range(min(len(batches), 32)) for part in micro_batches(batches[step], 8)]
 

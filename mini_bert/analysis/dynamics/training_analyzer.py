@@ -10,7 +10,7 @@ It reads; it changes nothing. `refresh()` reads the log again as the run goes on
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ..doctor.symptoms import Finding
 from .gradient_flow import joined, parameter_components
 from .gradient_noise import GradientNoise, gradient_noise_scale
 from .weight_evolution import WeightEvolution, run_checkpoints, step_of, track_weight_changes
+
+if TYPE_CHECKING:
+    from ...plots import Picture
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,15 @@ class TrainingAnalyzer:
             for component, square in squares.items():
                 shares.setdefault(component, []).append(square / total)
         return ComponentGradients(steps, losses, shares)
+
+    def plot_loss_components(self, data_batch: DataBatch | None = None) -> "Picture":
+        """`loss_components` as a figure; needs matplotlib."""
+        try:
+            from ...plots import plot_loss_components
+        except ModuleNotFoundError as error:
+            raise InputError(str(error)) from None
+        found = self.loss_components(data_batch)
+        return plot_loss_components(found.steps, found.shares)
 
     def attention_entropy(self, data_batch: DataBatch | None = None) -> AttentionEntropy:
         """How spread each head's attention is at each checkpoint: 1 for all tokens alike, 0 for one alone."""

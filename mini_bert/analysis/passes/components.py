@@ -20,7 +20,7 @@ from ...core.ops.layernorm import layernorm_forward
 from ...core.selection import Selection
 from ...errors import InputError
 from ...evaluation.probabilities import Floats, entropy
-from ...pretrained import located
+from ...pretrained import model_directory
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class MathematicalAnalyzer:
 
 @cache
 def _shipped_model() -> MiniBERT:
-    return MiniBERT.load(located("mini"))
+    return MiniBERT.load(model_directory("mini"))
 
 
 def ffn_patterns(hidden: Array, activation: Array) -> FFNPatterns:

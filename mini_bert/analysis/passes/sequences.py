@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...core.config import PAD
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import padded, require_vocabulary
+from ...inference.inputs import pad_sequences, require_vocabulary
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 
@@ -94,7 +94,7 @@ def sentence_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
     without = [number for number, sentence in enumerate(sentences) if not sentence.targets]
     if without:
         raise InputError(f"Sentence {without[0]} has no target, so it has no loss.")
-    ids, mask = padded([sentence.ids.tolist() for sentence in sentences], PAD)
+    ids, mask = pad_sequences([sentence.ids.tolist() for sentence in sentences], PAD)
     positions = np.zeros(ids.shape, bool)
     for row, sentence in enumerate(sentences):
         positions[row, sentence.positions] = True

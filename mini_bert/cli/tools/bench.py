@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TextColumn
 
-from ...bench.contest import Task, Timing, compete, rounds_of
+from ...bench.contest import BenchTask, Timing, compete, round_count
 from ...configs import load_config
 from ...training.config import load_run_config
 from ...training.memory import training_memory
@@ -39,10 +39,11 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
     if against is not None and against not in PEERS:
         raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
     model = load_config(config)
-    task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(), seed=seed)
+    task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(),
+                     seed=seed)
     names = ["mini-bert", "floor", *(PEERS[against] if against else [])]
     with progress_bar(TextColumn("rounds"), quiet=quiet) as bar:
-        shown = bar.add_task("measuring", total=rounds_of(steps))
+        shown = bar.add_task("measuring", total=round_count(steps))
         timings = compete(names, task, steps, lambda done, total: bar.update(shown, completed=done, total=total))
     data = _results(task, timings)
     rows = table("contestant", "median ms", "minimum ms", "of our median", "peak MB",
@@ -59,7 +60,7 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
     Output(as_json, quiet).result(data, rows, "", *lines)
 
 
-def _results(task: Task, timings: dict[str, Timing]) -> dict[str, Any]:
+def _results(task: BenchTask, timings: dict[str, Timing]) -> dict[str, Any]:
     ours, floor = timings["mini-bert"], timings["floor"]
     data: dict[str, Any] = {
         "task": asdict(task), "tokens_per_second": task.batch_size * task.length / ours.median,
@@ -94,7 +95,7 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
     predicted = training_memory(model, at_once)
     measured = {}
     for name, recompute in (("measured", False), ("measured, checkpointing", True)):
-        task = Task(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed)
+        task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed)
         measured[name] = compete(["mini-bert"], task, steps=5)["mini-bert"].peak_bytes
     rows = table(f"{config} at batch {batch_size}, {at_once} sequences at once", "MB", right=("MB",))
     parts = {"parameters": predicted.parameters, "gradients": predicted.gradients, "optimiser": predicted.optimiser,

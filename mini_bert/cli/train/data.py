@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import TextColumn
 from rich.text import Text
 
-from ...text.batches import MODES, Batches, MLMBatch
+from ...text.batches import MODES, MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.corpora.sources import find_sources
@@ -77,7 +77,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
     m, vocabulary = corpus.manifest, corpus.tokenizer.vocabulary
     counts = corpus.piece_counts()
     frequent = [(vocabulary[i], int(counts[i])) for i in (-counts).argsort(kind="stable")[:most]]
-    batch = Batches(corpus, max_seq_length=length, batch_size=rows, mode=mode, masking=Masking(unit=masking),
+    batch = MLMBatches(corpus, max_seq_length=length, batch_size=rows, mode=mode, masking=Masking(unit=masking),
                     seed=seed)[0]
     facts = {"documents": m.documents, "held out": m.heldout_documents, "sentences": m.sentences, "tokens": m.tokens,
              "unknown": f"{m.unknown_tokens:,} ({m.unknown_tokens / m.tokens:.3%})", "vocabulary": m.vocab_size,

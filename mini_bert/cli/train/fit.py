@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ...fit import Fitted, Stopped, fit
+from ...fit import FitResult, Stopped, fit
 from ..output import JsonOption, Output, QuietOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set
@@ -53,7 +53,7 @@ def fit_command(files: Files,
     output.result({"model": str(fitted.model), "report": str(fitted.report), **fitted.to_dict()}, *_shown(fitted))
 
 
-def _shown(fitted: Fitted) -> list[object]:
+def _shown(fitted: FitResult) -> list[object]:
     shown: list[object] = []
     if fitted.heldout is not None:
         figures = table("on held-out text", "loss", "accuracy", right=("loss", "accuracy"))

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from ...errors import ConfigError
 from ...factory import load
-from ...pretrained import located
+from ...pretrained import model_directory
 from ...text.corpora.corpus import Corpus
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import VOCAB
@@ -55,7 +55,7 @@ def pretrain_command(data: Data,
         initial = load(start)
         model = initial.config
     corpus = Corpus(data)
-    if start is not None and (located(start) / VOCAB).is_file():
+    if start is not None and (model_directory(start) / VOCAB).is_file():
         corpus.require_vocabulary(WordPieceTokenizer.load(start))     # else its words would mean others
     display = TrainingDisplay(quiet)
     trainer = start_run(model, training, data, out, initial=initial, listener=display)

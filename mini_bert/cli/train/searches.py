@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ...core.model import MiniBERT
-from ...text.batches import Batches
+from ...text.batches import MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...training.config import TrainingConfig, load_run_config
 from ...training.finder import Search, find_learning_rate
@@ -74,11 +74,11 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
 
 
 def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
-             seed: int) -> tuple[MiniBERT, TrainingConfig, Batches]:
+             seed: int) -> tuple[MiniBERT, TrainingConfig, MLMBatches]:
     settings = [*(changes or []), f"training.seed={seed}", f"training.threads={threads}"]
     model, training = load_run_config(config, settings)
     training, corpus = training.resolved(model), Corpus(data)
     require_fitting(corpus, model)
-    batches = Batches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
+    batches = MLMBatches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
                       mode=training.sequences, masking=training.masking(), bucket=training.bucket, seed=training.seed)
     return new_model(model, training, corpus), training, batches

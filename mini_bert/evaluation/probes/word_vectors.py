@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import padded, require_vocabulary
+from ...inference.inputs import pad_sequences, require_vocabulary
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
@@ -206,7 +206,7 @@ def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Align
 
     def one(numbers: list[int]) -> None:
         nonlocal done
-        ids, mask = padded([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
+        ids, mask = pad_sequences([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
         _, cache = model.encode(ids, mask, forward_only=True)                 # keeps only the output of each layer
         here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
         lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])

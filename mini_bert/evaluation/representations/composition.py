@@ -30,7 +30,7 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
-from ...inference.inputs import padded
+from ...inference.inputs import pad_sequences
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..metrics import fields_of
 from ..model_tokenizer import model_tokenizer
@@ -232,7 +232,7 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
             raise DataError(f"The text of a contrast needs exactly one [MASK], unlike {text!r}.")
         if len(row) > model.config.max_seq_length:
             raise DataError(f"{text!r} has {len(row)} tokens; the model takes {model.config.max_seq_length}.")
-    ids, mask = padded(rows, tokenizer.vocabulary.pad)
+    ids, mask = pad_sequences(rows, tokenizer.vocabulary.pad)
     logits, _ = model.forward(ids, mask, positions=ids == tokenizer.vocabulary.mask, forward_only=True)
     return logits
 
@@ -268,7 +268,7 @@ def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
     with every other noun.
     """
     texts = [text for case in cases for text in (f"{case.adjective} {case.noun}", case.adjective, case.noun)]
-    ids, mask = padded([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
+    ids, mask = pad_sequences([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
     _, cache = model.encode(ids, mask, forward_only=True)
     other_adjective, other_noun = (np.array([[a != b for b in words] for a in words]) for words in
                                    zip(*((case.adjective, case.noun) for case in cases), strict=True))

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
-from ...inference.inputs import by_length, padded, require_vocabulary
+from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...objectives.masked import MaskedLM
 from ...randomness import generator
-from ...text.batches import Batches, MLMBatch
+from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.masking import Masking
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -150,7 +150,7 @@ def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: C
 
 
 def _of_corpus(corpus: Corpus, split: str, T: int, most: int, seed: int) -> _Sample:
-    batches = Batches(corpus, split, max_seq_length=T, batch_size=_AT_A_TIME, seed=seed)
+    batches = MLMBatches(corpus, split, max_seq_length=T, batch_size=_AT_A_TIME, seed=seed)
     wanted = min(most, len(batches.sequences))
     found = [batches[step] for step in range(-(-wanted // _AT_A_TIME))]
     last = wanted - _AT_A_TIME * (len(found) - 1)
@@ -175,8 +175,8 @@ def _of_texts(tokenizer: WordPieceTokenizer, texts: Sequence[str], T: int, most:
         rows[number] = ids if len(ids) <= T else [*ids[: T - 1], vocabulary.sep]
     numbers = np.array(sorted(rows))
     batches = []
-    for group in by_length([rows[number] for number in numbers.tolist()], _AT_A_TIME):
-        grid, mask = padded([rows[number] for number in numbers[group].tolist()], vocabulary.pad)
+    for group in batches_by_length([rows[number] for number in numbers.tolist()], _AT_A_TIME):
+        grid, mask = pad_sequences([rows[number] for number in numbers[group].tolist()], vocabulary.pad)
         masked, positions = Masking()(grid, vocabulary, seed=seed, epoch=0, sequences=numbers[group])
         batches.append(MLMBatch(masked, grid, positions, mask))
     if not batches:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ...core.arrays import IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
-from ...text.corpora.sentences import sentences
+from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
@@ -64,7 +64,7 @@ def words_alone(tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest:
 def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int, *,
                   most: int = CONTEXTS, seed: int = 0) -> Contexts:
     """At most `most` sentences of the text for each word, drawn by the seed; a long sentence is cut around the word."""
-    ids, counts = tokenizer.ids_array(sentence for paragraph in text for sentence in sentences(paragraph))
+    ids, counts = tokenizer.ids_array(sentence for paragraph in text for sentence in split_sentences(paragraph))
     lengths = counts.astype(np.int64)
     ends = np.cumsum(lengths)
     begins_word = ~tokenizer.vocabulary.continues[ids]

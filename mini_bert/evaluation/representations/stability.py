@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import Progress, by_length, padded
+from ...inference.inputs import Progress, batches_by_length, pad_sequences
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..built_in import SENTENCES
@@ -179,7 +179,7 @@ def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokeni
                                    model.config.hidden_size)
     found = {name: _CosineCollector(len(seeds)) for name in chosen}
     done = 0
-    for numbers in by_length([encoded[text] for text in known], batch_size):
+    for numbers in batches_by_length([encoded[text] for text in known], batch_size):
         group = numbers.tolist()
         before = _Vectors(model, tokenizer, [known[i] for i in group])
         unrelated.add(before)
@@ -212,7 +212,7 @@ class _Vectors:
 
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]):
         self.rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
-        ids, mask = padded(self.rows, tokenizer.vocabulary.pad)
+        ids, mask = pad_sequences(self.rows, tokenizer.vocabulary.pad)
         counted = mask & tokenizer.vocabulary.ordinary[ids]
         _, cache = model.encode(ids, mask, forward_only=True)         # keeps only the outputs of the layers
         self.ids, self.owner = ids[counted], np.nonzero(counted)[0]

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import MANIFEST, Corpus
 from ...text.corpora.prepare import prepare
-from ...text.corpora.sentences import sentences
+from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..formats.conllu import Sentence
@@ -146,7 +146,7 @@ class EvaluationContext:
     def text_sentences(self, most: int, purpose: str) -> list[str]:
         """At most `most` sentences of moderate length from the text, drawn by the seed."""
         found = [sentence for paragraph in paragraphs(find_sources(self.text), ReadingReport()) if paragraph is not None
-                 for sentence in sentences(paragraph) if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
+                 for sentence in split_sentences(paragraph) if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
         if not found:
             raise InputError(f"The text has no sentence of {_WORDS[0]} to {_WORDS[1]} words.")
         return sampled(found, most, self.seed, purpose)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import CheckpointError
 from ...files import write_files
-from ...pretrained import located
+from ...pretrained import model_directory
 
 _PACKAGE = Path(__file__).parents[2]
 _OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights, config and tokenizer
@@ -32,7 +32,7 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
     for file in files:
-        digest.update(_digest(located(file)).encode())
+        digest.update(_digest(model_directory(file)).encode())
     folder, name = _folder(), f"{what}-{digest.hexdigest()}.json"
     if not fresh:
         try:

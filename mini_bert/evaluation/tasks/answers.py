@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...errors import DataError, InputError
-from ...text.wordpiece.normalise import replacements
+from ...text.wordpiece.normalise import normaliser
 from ...training.workers import Workers
 from ..formats.squad import Question
 from ..formats.tables import Labelled
@@ -76,7 +76,7 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
 
 def placed_words(line: str) -> Iterator[WordSpan]:
     """The words of a line; punctuation marks are separate words, as in the training data for entities."""
-    table = replacements(False, False)
+    table = normaliser(False, False)
     letters, first, last = "", 0, 0
     for place, character in enumerate([*line, " "]):
         for letter in table[ord(character)]:

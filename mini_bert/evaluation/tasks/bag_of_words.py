@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...core.arrays import Array
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Parameters, ParamSpec
-from ...text.wordpiece.normalise import replacements
+from ...text.wordpiece.normalise import normaliser
 from ...training.optimisers.adamw import AdamW
 from ..formats.tables import Labelled
 
@@ -84,7 +84,7 @@ def _fit(given: _Set, asked: Sequence[_Set], size: int, labels: int, penalty: fl
 
 def _named(record: Labelled) -> list[str]:
     """Words and word pairs of the text; for a pair of texts also the words of the second, and the common words."""
-    table = replacements(True, True)
+    table = normaliser(True, True)
     first = [word for chunk in table.chunks(record.text) for word in table.words(chunk)]
     names = [*first, *(f"{a} {b}" for a, b in pairwise(first))]
     if record.pair is None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...core.task_model import TaskBatch
 from ...errors import DataError
-from ...inference.inputs import padded
+from ...inference.inputs import pad_sequences
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..formats.squad import Question
 from ..formats.tables import Labelled
@@ -59,8 +59,8 @@ class Encoded:
 
     def collate(self, numbers: IntArray) -> TaskBatch:
         """The sequences with these indices as one batch."""
-        ids, mask = padded([self.rows[i] for i in numbers], self.pad)
-        types = None if self.types is None else padded([self.types[i] for i in numbers], 0)[0]
+        ids, mask = pad_sequences([self.rows[i] for i in numbers], self.pad)
+        types = None if self.types is None else pad_sequences([self.types[i] for i in numbers], 0)[0]
         places = None
         if self.places is not None:
             places = np.zeros(ids.shape, bool)

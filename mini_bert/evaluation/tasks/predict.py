@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ...core.arrays import Array
 from ...core.ops.softmax import softmax_forward
 from ...core.task_model import TaskModel
-from ...inference.inputs import by_length
+from ...inference.inputs import batches_by_length
 from ...training.workers import Workers
 from ..formats.squad import Question
 from .encode import Encoded, Windows
@@ -21,7 +21,7 @@ _CANDIDATES = 20              # best starts and ends of a window that are combin
 
 def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]:
     """The head's scores for each sequence, in the order of the sequences: (answers, C), or (2, tokens) for spans."""
-    numbers = list(by_length(encoded.rows, _BATCH))
+    numbers = list(batches_by_length(encoded.rows, _BATCH))
 
     def one(some: npt.NDArray[np.int64]) -> list[Array]:
         with np.errstate(over="ignore", invalid="ignore"):        # the model itself refuses scores that are not finite

@@ -1,1 +1,1 @@
-"""Corpora: sources of text, their preparation, and the prepared file that training maps into memory."""
+"""Corpora: sources of text, their preparation, and the prepared corpus that training maps into memory."""

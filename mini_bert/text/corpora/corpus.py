@@ -2,12 +2,12 @@
 
     corpus.json      counts, options, the vocabulary's fingerprint; written last
     tokens.bin       ids, uint16 or uint32, without [CLS] and [SEP]
-    sentences.bin    uint64: where in tokens.bin each sentence begins, and at last where the last one ends
-    documents.bin    uint64: which sentence each document begins with, and at last their number
-    splits.bin       uint8 for each document: 0 for training, 1 held out
+    sentences.bin    uint64: the start of each sentence in tokens.bin, then the number of tokens
+    documents.bin    uint64: the first sentence of each document, then the number of sentences
+    splits.bin       uint8 per document: 0 for training, 1 held out
     vocab.txt, tokenizer_config.json, tokenizer.json
 
-`prepare` works in a directory of another name and renames it when it is whole.
+`prepare` writes to a temporary directory and renames it when it is complete.
 """
 
 import json
@@ -15,6 +15,7 @@ import mmap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,17 +24,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CorpusError
+from ...files import read_json
 from ..wordpiece.tokenizer import WordPieceTokenizer
 
 MANIFEST = "corpus.json"
 SPLITS = ("train", "heldout")
 VERSION = 1
-_BLOCK, _WHOLE, _SAMPLES = 1 << 18, 1 << 31, 1000       # of a fingerprint: elements, bytes, blocks
+# for fingerprints: elements in a block, bytes of the largest file read completely, blocks sampled from a larger one
+_BLOCK, _WHOLE, _SAMPLES = 1 << 18, 1 << 31, 1000
 
 
 @dataclass
 class Manifest:
-    """What corpus.json says."""
+    """The content of corpus.json."""
 
     tokens: int = 0
     sentences: int = 0
@@ -48,7 +51,7 @@ class Manifest:
     dtype: str = "uint16"
     vocab_size: int = 0
     vocab_digest: str = ""
-    lowercase: bool | None = None         # of the tokenizer; older corpora do not say
+    lowercase: bool | None = None         # of the tokenizer; None in older corpora
     strip_accents: bool | None = None
     sources: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class Manifest:
 
 
 class Corpus:
-    """An opened corpus. Nothing is read into memory but what is asked for."""
+    """An open corpus; the arrays are memory-mapped."""
 
     def __init__(self, directory: str | PathLike[str]):
         self.directory = Path(directory)
@@ -73,14 +76,14 @@ class Corpus:
         self._tokenizer: WordPieceTokenizer | None = None
         if int(self.sentences[-1]) != m.tokens or int(self.documents[-1]) != m.sentences \
                 or (np.diff(self.documents.astype(np.int64)) < 0).any():
-            raise CorpusError(f"The indices of {self.directory} are damaged; prepare the corpus again.")
+            raise CorpusError(f"The index of {self.directory} is damaged; prepare the corpus again.")
 
     def _map(self, name: str, dtype: str, size: int) -> npt.NDArray[Any]:
         path = self.directory / name
         expected = size * np.dtype(dtype).itemsize
         if not path.exists() or path.stat().st_size != expected:
             actual = path.stat().st_size if path.exists() else "no"
-            raise CorpusError(f"{path} has {actual} bytes; {MANIFEST} says {expected}. Prepare the corpus again.")
+            raise CorpusError(f"{path} has {actual} bytes, not the {expected} of {MANIFEST}; prepare the corpus again.")
         if not size:
             return np.empty(0, dtype)
         with path.open("rb") as file:
@@ -89,14 +92,14 @@ class Corpus:
         return np.frombuffer(mapped, dtype)
 
     def release(self) -> None:
-        """Let go of what has been read, which otherwise counts as this process' memory; it can be read again."""
+        """Drop the pages read so far, which would count as this process' memory; they can be read again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapped in self._maps:
                 mapped.madvise(mmap.MADV_DONTNEED)
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
-        """The tokenizer that it was made with, from the same directory."""
+        """The tokenizer that the corpus was prepared with."""
         if self._tokenizer is None:
             tokenizer = WordPieceTokenizer.load(self.directory)
             self.require_vocabulary(tokenizer)
@@ -104,55 +107,55 @@ class Corpus:
         return self._tokenizer
 
     def require_vocabulary(self, tokenizer: WordPieceTokenizer) -> None:
-        """Refuse a tokenizer whose ids mean something else here."""
+        """Refuse a tokenizer other than the one the corpus was prepared with."""
         if tokenizer.vocabulary.digest() != self.manifest.vocab_digest:
-            raise CorpusError(f"{self.directory} was made with another vocabulary ({self.manifest.vocab_size} pieces); "
-                              f"this one has {len(tokenizer)}. Prepare the corpus again with it.")
+            raise CorpusError(f"{self.directory} was prepared with another vocabulary, of {self.manifest.vocab_size} "
+                              f"pieces, not the tokenizer's {len(tokenizer)}; prepare it again with this tokenizer.")
         for name in ("lowercase", "strip_accents"):
             made, given = getattr(self.manifest, name), getattr(tokenizer, name)
             if made is not None and made != given:
-                raise CorpusError(f"{self.directory} was made with {name}={made}, and this tokenizer has "
-                                  f"{name}={given}. Prepare the corpus again with it.")
+                raise CorpusError(f"{self.directory} was prepared with {name}={made}, but the tokenizer has "
+                                  f"{name}={given}; prepare it again with this tokenizer.")
 
     def split(self, name: str) -> npt.NDArray[np.int64]:
-        """The numbers of the documents of a split, `train` or `heldout`."""
+        """The numbers of the documents in a split, `train` or `heldout`."""
         if name not in SPLITS:
             raise CorpusError(f"There is no split {name!r}; choose one of {', '.join(SPLITS)}.")
         return np.flatnonzero(np.asarray(self.splits) == SPLITS.index(name))
 
-    def stretches(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
-        """The tokens of a split, neighbouring documents together as far as about `longest` tokens."""
-        borders = self.sentences[self.documents].astype(np.int64)
+    def token_chunks(self, split: str, longest: int = 1 << 20) -> Iterator[npt.NDArray[np.int64]]:
+        """The tokens of a split in chunks of adjacent documents, each of about `longest` tokens at most."""
+        bounds = self.sentences[self.documents].astype(np.int64)
         start = stop = 0
         for document in self.split(split).tolist():
-            if borders[document] != stop or stop - start >= longest:
+            if bounds[document] != stop or stop - start >= longest:
                 if stop > start:
                     yield self.tokens[start:stop].astype(np.int64)
                     self.release()
-                start = int(borders[document])
-            stop = int(borders[document + 1])
+                start = int(bounds[document])
+            stop = int(bounds[document + 1])
         if stop > start:
             yield self.tokens[start:stop].astype(np.int64)
 
     def has_words(self, split: str) -> bool:
-        """Is there anything in a split that could be masked, not only special tokens such as [UNK]?"""
+        """Does the split have tokens that can be masked, not only special ones such as [UNK]?"""
         ordinary = self.tokenizer.vocabulary.ordinary
-        return any(bool(ordinary[tokens].any()) for tokens in self.stretches(split))
+        return any(bool(ordinary[tokens].any()) for tokens in self.token_chunks(split))
 
     def piece_counts(self) -> npt.NDArray[np.int64]:
-        """How often each id occurs in the whole corpus."""
+        """How often each id occurs in the whole corpus, both splits."""
         counts = np.zeros(self.manifest.vocab_size, np.int64)
         for start in range(0, self.manifest.tokens, 1 << 17):
             found = np.bincount(self.tokens[start : start + (1 << 17)], minlength=len(counts))
             self.release()
             if len(found) > len(counts):
-                raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}; "
-                                  f"the vocabulary has {len(counts)}. Prepare the corpus again.")
+                raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}, but "
+                                  f"the vocabulary has {len(counts)} pieces; prepare the corpus again.")
             counts += found
         return counts
 
     def fingerprint(self) -> str:
-        """A digest of the manifest and of all files; beyond 2 GB, of samples spread over them, so that it is quick."""
+        """A digest of the manifest and all files; of a file beyond 2 GB, only blocks spread over it are read."""
         digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
         for array in (self.tokens, self.sentences, self.documents, self.splits):
             blocks = range(0, len(array), _BLOCK)
@@ -168,25 +171,22 @@ class Corpus:
 
     def document_sentences(self, number: int) -> Iterator[npt.NDArray[Any]]:
         """The sentences of one document."""
-        borders = self.sentences[int(self.documents[number]) : int(self.documents[number + 1]) + 1]
-        for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+        bounds = self.sentences[int(self.documents[number]) : int(self.documents[number + 1]) + 1]
+        for start, end in pairwise(bounds.tolist()):
             yield self.tokens[start:end]
 
 
 def _read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{path} cannot be read: {error}.") from None
-    if not isinstance(content, dict) or content.get("format_version") != VERSION:
-        raise CorpusError(f"{path} is not of format version {VERSION}; prepare the corpus again.")
+    content = read_json(path, CorpusError)
+    if content is None:
+        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.")
+    if content.get("format_version") != VERSION:
+        raise CorpusError(f"{path} does not have the format version {VERSION}; prepare the corpus again.")
     try:
         manifest = Manifest(**content)
     except TypeError:
-        raise CorpusError(f"{path} has keys that are not known; prepare the corpus again.") from None
+        raise CorpusError(f"{path} has unknown keys; prepare the corpus again.") from None
     sizes = [getattr(manifest, field.name) for field in fields(Manifest) if type(field.default) is int]
     if manifest.dtype not in ("uint16", "uint32") or not all(type(n) is int and n >= 0 for n in sizes) \
             or not all(isinstance(name, str) for name in manifest.sources):

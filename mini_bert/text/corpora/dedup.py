@@ -1,4 +1,4 @@
-"""A set of fingerprints that may be larger than memory."""
+"""Deduplication of paragraphs by their fingerprints, in bounded memory."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-_IN_MEMORY = 1 << 18          # fingerprints in the Python set: about 20 MB
+_IN_MEMORY = 1 << 18          # fingerprints in the set: about 20 MB
 
 
-class Seen:
-    """Which texts have been seen. The newest fingerprints are in a set, older ones in sorted files."""
+class Deduplicator:
+    """The set of texts added so far: recent fingerprints in memory, older ones in sorted files in `directory`."""
 
     def __init__(self, directory: Path):
         self.directory = directory
@@ -20,7 +20,7 @@ class Seen:
         self.files = 0
 
     def add(self, text: str) -> bool:
-        """Remember a text; True if it was new."""
+        """Add a text; False if it is a duplicate."""
         fingerprint = int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
         if fingerprint in self.recent or any(self._in(run, fingerprint) for run in self.runs):
             return False
@@ -35,7 +35,7 @@ class Seen:
         return place < len(run) and int(run[place]) == fingerprint
 
     def _spill(self) -> None:
-        """Move the set into a sorted file. As in a binary counter, files of equal size become one."""
+        """Move the set into a sorted file, and merge files of equal size, as a binary counter carries."""
         run: npt.NDArray[np.uint64] = np.sort(np.fromiter(self.recent, np.uint64, len(self.recent)))
         self.recent.clear()
         run = self._write([run], len(run))
@@ -45,7 +45,7 @@ class Seen:
         self.runs.append(run)
 
     def _write(self, parts: Iterable[npt.NDArray[np.uint64]], size: int) -> npt.NDArray[np.uint64]:
-        path = self.directory / f"seen-{self.files}.bin"
+        path = self.directory / f"dedup-{self.files}.bin"
         self.files += 1
         with path.open("wb") as file:
             for part in parts:
@@ -54,10 +54,10 @@ class Seen:
 
 
 def _merged(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.uint64]]:
-    """Two sorted arrays as one, a part at a time."""
+    """The merge of two sorted arrays, in parts."""
     while len(a) and len(b):
         x, y = a[:_IN_MEMORY], b[:_IN_MEMORY]
-        bound = min(x[-1], y[-1])                 # all up to here has been read from both
+        bound = min(x[-1], y[-1])                 # both arrays are in memory up to here
         take_x, take_y = (int(np.searchsorted(part, bound, "right")) for part in (x, y))
         yield np.sort(np.concatenate([x[:take_x], y[:take_y]]))
         a, b = a[take_x:], b[take_y:]

@@ -1,8 +1,7 @@
-"""From text to a corpus directory, on all cores and in bounded memory.
+"""Prepare a corpus from text, on all cores and in bounded memory.
 
-This process reads, drops duplicate paragraphs and writes; workers cut sentences and look up ids. Only a few
-blocks of text are on their way at any time, and their order is kept, so the result does not depend on the
-number of workers.
+The main process reads, drops duplicate paragraphs and writes; workers split sentences and tokenize. Only a few blocks
+of text are in flight at any time, and their order is kept, so the result does not depend on the number of workers.
 """
 
 import os
@@ -28,16 +27,16 @@ from ...files import locked, replace_directory, write_files
 from ...interrupts import children_without_interrupts, held_interrupts
 from ..wordpiece.tokenizer import WordPieceTokenizer
 from .corpus import MANIFEST, Manifest
-from .dedup import Seen
-from .sentences import sentences
-from .sources import Part, ReadingReport, Source, find_sources, paragraphs
+from .dedup import Deduplicator
+from .sentences import split_sentences
+from .sources import LineFragment, ReadingReport, Source, find_sources, paragraphs
 
-_BLOCK = 1 << 19              # characters of text in one piece of work
+_BLOCK = 1 << 19              # characters of text sent to a worker at a time
 Progress = Callable[[int, int], None]     # bytes read, tokens written
 
 
-class _Work(NamedTuple):
-    """Consecutive documents, or parts of them. `continues`: the first one began in the block before."""
+class _Block(NamedTuple):
+    """Consecutive documents; if `continues`, the first one began in the previous block."""
 
     documents: list[list[str]]
     continues: bool
@@ -50,7 +49,7 @@ class _Result(NamedTuple):
     unknown: int
 
 
-_tokenizer: WordPieceTokenizer        # of a worker process
+_tokenizer: WordPieceTokenizer        # in a worker process
 
 
 def _start_worker(tokenizer: WordPieceTokenizer) -> None:
@@ -60,7 +59,7 @@ def _start_worker(tokenizer: WordPieceTokenizer) -> None:
 
 
 def _end_with_parent() -> None:
-    """If the parent is killed it cannot end its workers."""
+    """A parent that is killed cannot stop its workers, so they watch it."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -72,21 +71,21 @@ def _work(documents: list[list[str]]) -> _Result:
 
 
 def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Result:
-    texts = [[sentence for paragraph in document for sentence in sentences(paragraph)] for document in documents]
+    texts = [[sentence for paragraph in document for sentence in split_sentences(paragraph)] for document in documents]
     ids, lengths = tokenizer.ids_array(chain.from_iterable(texts))
     ends = np.cumsum([len(document) for document in texts])
-    with_tokens = np.concatenate([[0], np.cumsum(lengths > 0)])          # sentences with tokens before each
+    with_tokens = np.concatenate([[0], np.cumsum(lengths > 0)])          # non-empty sentences before each one
     per_document = np.diff(with_tokens[ends], prepend=0).tolist()
     return _Result(ids.astype(token_dtype(len(tokenizer))).tobytes(), lengths[lengths > 0], per_document,
                    int((ids == tokenizer.vocabulary.unk).sum()))
 
 
 def _with_shorter_sentences(result: _Result, longest: int) -> _Result:
-    """With sentences of more than `longest` tokens, of a text that has no ends of sentences, cut into several."""
+    """Sentences of more than `longest` tokens, from text without punctuation, are split into several."""
     lengths = result.sentence_lengths.astype(np.int64)
     parts = -(-lengths // longest)
     cut = np.full(int(parts.sum()), longest)
-    cut[np.cumsum(parts) - 1] = lengths - (parts - 1) * longest           # the last part of each has what is left
+    cut[np.cumsum(parts) - 1] = lengths - (parts - 1) * longest           # the last part has the remainder
     before = np.concatenate([[0], np.cumsum(parts)])
     per_document = np.diff(before[np.cumsum(result.sentences_per_document)], prepend=0).tolist()
     return result._replace(sentence_lengths=cut.astype(np.uint32), sentences_per_document=per_document)
@@ -100,17 +99,16 @@ def token_dtype(vocab_size: int) -> str:
 def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | PathLike[str], *,
             heldout: float = 0.01, deduplicate: bool = True, strict: bool = False, workers: int | None = None,
             longest_document: int = 0, overwrite: bool = False, progress: Progress | None = None) -> Manifest:
-    """Make the directory `out` from text files, folders, patterns or "-"; it appears when it is whole.
+    """Prepare the corpus `out` from text files, folders, patterns or "-"; it appears only when complete.
 
-    `heldout` is the share of documents kept for evaluation, chosen by their first paragraph. With
-    `longest_document` one of more tokens is cut into several, between sentences, so that something can be held out
-    of a text that is a single document. More than one worker are started as new processes: a script that calls
-    this needs `if __name__ == "__main__":`.
+    `heldout` is the share of documents kept for evaluation, chosen by a hash of their first paragraph. A document of
+    more than `longest_document` tokens is split between sentences, so that part of a single long document can be held
+    out. Workers are started as new processes, so a script that calls this needs `if __name__ == "__main__":`.
     """
     if not 0 <= heldout < 1:
-        raise CorpusError(f"heldout must be in [0, 1), not {heldout}.")
+        raise CorpusError(f"heldout must be at least 0 and less than 1, not {heldout}.")
     if longest_document < 0:
-        raise CorpusError(f"longest_document must be at least 0, which is no limit, not {longest_document}.")
+        raise CorpusError(f"longest_document must be at least 0 (no limit), not {longest_document}.")
     target = Path(out).resolve()
     _require_free(target, overwrite)
     sources = find_sources(names)
@@ -121,7 +119,7 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
             _lock(partial, target, stack)
             writer = stack.enter_context(_Writer(partial, tokenizer, heldout, longest_document))
             report = ReadingReport()
-            blocks = _blocks(paragraphs(sources, report, strict), Seen(partial) if deduplicate else None,
+            blocks = _blocks(paragraphs(sources, report, strict), Deduplicator(partial) if deduplicate else None,
                              writer.manifest)
             for work, result in _encoded(blocks, tokenizer, os.cpu_count() or 1 if workers is None else workers, stack):
                 writer.write(work, result)
@@ -131,14 +129,14 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
             if longest_document:
                 options["longest_document"] = longest_document
             manifest = writer.finish(sources, report, options)
-            _require_free(target, overwrite)          # another process may have been here meanwhile
+            _require_free(target, overwrite)          # another process may have written it meanwhile
             replace_directory(partial, target)
             return manifest
     except OSError as error:
         raise CorpusError(f"Cannot write {target}: {error.strerror or error}.") from None
     except BrokenProcessPool:
-        raise CorpusError("A worker process was ended from outside, perhaps for want of memory; "
-                          "try again with fewer workers.") from None
+        raise CorpusError("A worker process was killed, perhaps because memory ran out; try again with fewer "
+                          "workers.") from None
     finally:
         if not target.exists():
             for parent in new_parents:
@@ -148,13 +146,13 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
 
 def _require_free(target: Path, overwrite: bool) -> None:
     if target.exists() and not overwrite:
-        raise CorpusError(f"{target} exists already; name another directory, or say --overwrite.")
+        raise CorpusError(f"{target} already exists; choose another directory, or replace it with --overwrite.")
     if target.exists() and not (target / MANIFEST).is_file():
-        raise CorpusError(f"{target} is not a corpus, so it is not overwritten; name another directory.")
+        raise CorpusError(f"{target} is not a corpus and is not overwritten; choose another directory.")
 
 
 def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
-    """Make the directory to work in, or empty that of a run that was killed; refuse one that is in use."""
+    """Create and lock the temporary directory, and empty it if it was left by a killed process."""
     partial.mkdir(parents=True, exist_ok=True)
     stack.enter_context(locked(partial, CorpusError(f"Another process is preparing {target}.")))
     stack.callback(shutil.rmtree, partial, ignore_errors=True)
@@ -162,8 +160,8 @@ def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
         left.unlink()
 
 
-def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest) -> Iterator[_Work]:
-    """Paragraphs in blocks of about _BLOCK characters, duplicates left out and counted."""
+def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manifest: Manifest) -> Iterator[_Block]:
+    """Blocks of about _BLOCK characters, without duplicate paragraphs, which are counted."""
     documents: list[list[str]] = [[]]
     size, continues = 0, False
     for paragraph in stream:
@@ -171,33 +169,33 @@ def _blocks(stream: Iterable[str | None], seen: Seen | None, manifest: Manifest)
             if documents[-1] or (continues and len(documents) == 1):
                 documents.append([])
             continue
-        manifest.paragraphs += 1      # each part of a line that is too long counts
-        if seen is not None and not isinstance(paragraph, Part) and not seen.add(paragraph):
+        manifest.paragraphs += 1      # each fragment of a long line counts
+        if duplicates is not None and not isinstance(paragraph, LineFragment) and not duplicates.add(paragraph):
             manifest.duplicate_paragraphs += 1
             continue
         documents[-1].append(paragraph)
         size += len(paragraph)
         if size >= _BLOCK:
-            yield _Work(documents, continues)
+            yield _Block(documents, continues)
             documents, size, continues = [[]], 0, True
     if documents != [[]]:
-        yield _Work(documents, continues)
+        yield _Block(documents, continues)
 
 
-def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: int,
-             stack: ExitStack) -> Iterator[tuple[_Work, _Result]]:
-    """Each block with its result, in order; at most two blocks a worker are under way."""
-    begin = list(islice(blocks, 2))
-    blocks = chain(begin, blocks)
-    if workers <= 1 or len(begin) < 2:                    # little text is not worth the start of a process
+def _encoded(blocks: Iterator[_Block], tokenizer: WordPieceTokenizer, workers: int,
+             stack: ExitStack) -> Iterator[tuple[_Block, _Result]]:
+    """Each block with its result, in order; at most two blocks per worker are in flight."""
+    first = list(islice(blocks, 2))
+    blocks = chain(first, blocks)
+    if workers <= 1 or len(first) < 2:                    # a single block is not worth starting a process
         for block in blocks:
             yield block, _encode(tokenizer, block.documents)
         return
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
-    stack.callback(_shut, pool)
-    waiting: deque[tuple[_Work, Future[_Result]]] = deque()
+    stack.callback(_shut_down, pool)
+    waiting: deque[tuple[_Block, Future[_Result]]] = deque()
     for block in blocks:
-        with held_interrupts(), children_without_interrupts():        # a half-started process would never end
+        with held_interrupts(), children_without_interrupts():        # a half-started process would hang
             waiting.append((block, pool.submit(_work, block.documents)))
         if len(waiting) >= 2 * workers:
             work, future = waiting.popleft()
@@ -207,7 +205,7 @@ def _encoded(blocks: Iterator[_Work], tokenizer: WordPieceTokenizer, workers: in
         yield work, future.result()
 
 
-def _shut(pool: ProcessPoolExecutor) -> None:
+def _shut_down(pool: ProcessPoolExecutor) -> None:
     with held_interrupts():
         pool.shutdown(cancel_futures=True)
 
@@ -217,14 +215,15 @@ class _Writer:
 
     def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float, longest_document: int):
         self.directory, self.tokenizer, self.heldout = directory, tokenizer, heldout
-        self.longest, self._length = longest_document, 0          # tokens of a document; of the one at hand so far
+        self.longest, self._length = longest_document, 0          # tokens allowed; in the current document so far
         self.manifest = Manifest(dtype=token_dtype(len(tokenizer)), vocab_size=len(tokenizer),
                                  vocab_digest=tokenizer.vocabulary.digest(), lowercase=tokenizer.lowercase,
                                  strip_accents=tokenizer.strip_accents)
         self._files = {name: (directory / f"{name}.bin").open("wb")
                        for name in ("tokens", "sentences", "documents", "splits")}
-        self._opening: str | None = None      # first paragraph of a document that has no tokens so far
-        self._draws: tuple[tuple[float, int], tuple[float, int]] | None = None    # lowest and highest, with document
+        self._first_paragraph: str | None = None      # of a document that has no tokens yet
+        # the lowest and the highest draw, with their documents
+        self._draws: tuple[tuple[float, int], tuple[float, int]] | None = None
 
     def __enter__(self) -> "_Writer":
         return self
@@ -233,7 +232,7 @@ class _Writer:
         for file in self._files.values():
             file.close()
 
-    def write(self, work: _Work, result: _Result) -> None:
+    def write(self, work: _Block, result: _Result) -> None:
         m = self.manifest
         if self.longest:
             result = _with_shorter_sentences(result, self.longest)
@@ -244,10 +243,10 @@ class _Writer:
         sentence = m.sentences
         for number, (document, count) in enumerate(zip(work.documents, result.sentences_per_document, strict=True)):
             if not (number == 0 and work.continues):
-                self._opening = document[0] if document else None
-            if self._opening is not None and count:
-                self._begin_document(sentence, self._opening)
-                self._opening = None
+                self._first_paragraph = document[0] if document else None
+            if self._first_paragraph is not None and count:
+                self._begin_document(sentence, self._first_paragraph)
+                self._first_paragraph = None
             if self.longest:
                 self._cut(sentence, lengths[sentence - m.sentences :][:count].tolist())
             sentence += count
@@ -256,7 +255,7 @@ class _Writer:
         m.unknown_tokens += result.unknown
 
     def _cut(self, sentence: int, lengths: list[int]) -> None:
-        """Begin a new document before each sentence with which the one at hand would be too long."""
+        """Begin a new document before each sentence that would make the current one too long."""
         for number, length in enumerate(lengths, sentence):
             if self._length and self._length + length > self.longest:
                 self._begin_document(number, f"part {self.manifest.documents}")
@@ -267,9 +266,9 @@ class _Writer:
         draw = int.from_bytes(blake2b(paragraph.encode("utf-8", "surrogatepass"), digest_size=8,
                                       person=b"heldout").digest(), "little") / 2**64
         held = draw < self.heldout
-        this = (draw, self.manifest.documents)
-        lowest, highest = self._draws or (this, this)
-        self._draws = min(lowest, this), max(highest, this)
+        drawn = (draw, self.manifest.documents)
+        lowest, highest = self._draws or (drawn, drawn)
+        self._draws = min(lowest, drawn), max(highest, drawn)
         self._files["documents"].write(np.uint64(sentence).tobytes())
         self._files["splits"].write(bytes([held]))
         self.manifest.documents += 1
@@ -281,14 +280,14 @@ class _Writer:
         self.manifest.heldout_documents += 1 if split else -1
 
     def finish(self, sources: list[Source], report: ReadingReport, options: dict[str, object]) -> Manifest:
-        """Close the indices, write the tokenizer and, last, the manifest."""
+        """Complete the index, write the tokenizer and, last, the manifest."""
         m = self.manifest
         if not m.tokens:
             raise CorpusError("There is no text in " + ", ".join(source.name for source in sources[:3])
                               + (" ..." if len(sources) > 3 else "") + ".")
         self._files["sentences"].write(np.uint64(m.tokens).tobytes())
         self._files["documents"].write(np.uint64(m.sentences).tobytes())
-        if self.heldout and self._draws is not None:      # neither split is left empty, a sole document is for training
+        if self.heldout and self._draws is not None:      # no split may be empty; a single document is for training
             (_, lowest), (_, highest) = self._draws
             if m.heldout_documents == 0 and m.documents > 1:
                 self._move(lowest, 1)
@@ -299,7 +298,7 @@ class _Writer:
             os.fsync(file.fileno())
         m.bytes_read, m.invalid_bytes, m.first_invalid = report.bytes_read, report.invalid, report.first_invalid
         m.sources, m.options = [source.name for source in sources], options
-        for run in self.directory.glob("seen-*.bin"):
+        for run in self.directory.glob("dedup-*.bin"):
             run.unlink()
         self.tokenizer.save(self.directory)
         write_files(self.directory, {MANIFEST: m.to_json().encode()})

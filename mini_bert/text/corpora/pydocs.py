@@ -1,9 +1,8 @@
-"""The corpus that is on every machine: the English documentation installed with Python and NumPy.
+"""A corpus that every machine has: the English documentation installed with Python and NumPy.
 
-It is what pydoc shows, the topics of the language and the docstrings of the standard library and of NumPy, and
-beside them the longer comments in the same files. Source files are parsed, not imported, since an import may
-do anything; only compiled modules are asked for their docstrings. Code, tables, headings and lists of
-parameters are left out:
+It consists of pydoc's language topics, the docstrings of the standard library and of NumPy, and the longer comments in
+the same files. Source files are parsed, not imported, since importing may have side effects; only compiled modules are
+imported for their docstrings. Code, tables, headings and parameter lists are left out:
 
     Parameters
     ----------
@@ -29,10 +28,10 @@ import numpy as np
 
 from .sources import ReadingReport
 
-# tests and demonstrations, tables of characters, and other packages
+# tests, demonstrations, character tables, and third-party packages
 _SKIPPED = {"__pycache__", "dist-packages", "encodings", "idlelib", "lib2to3", "pydoc_data", "site-packages", "test",
             "tests", "turtledemo"}
-# compiled modules whose import does nothing else; not every build of Python has them all
+# compiled modules whose import has no side effects; not every build of Python has all of them
 _COMPILED = ("builtins", "sys", "array", "atexit", "binascii", "cmath", "errno", "faulthandler", "fcntl", "gc", "grp",
              "itertools", "marshal", "math", "mmap", "nt", "posix", "pwd", "pyexpat", "resource", "select", "syslog",
              "termios", "time", "unicodedata", "winreg", "zlib", "_asyncio", "_ast", "_bisect", "_bz2", "_codecs",
@@ -46,10 +45,10 @@ _COMMENT_SIGN = re.compile(r"^[ \t]*#[#:]*", re.MULTILINE)
 
 
 class PydocsSource:
-    """The corpus as something to read, for the name "pydocs"."""
+    """The source named "pydocs"."""
 
     name = "pydocs"
-    size: int | None = None       # is known only when all of it has been read
+    size: int | None = None       # not known before reading
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
         for line in pydocs():
@@ -58,7 +57,7 @@ class PydocsSource:
 
 
 def pydocs() -> Iterator[str]:
-    """Its paragraphs, each once, with "" between documents: a topic, or a module. Always in the same order."""
+    """Distinct paragraphs in a fixed order, with "" between documents; a document is a topic or a module."""
     seen: set[str] = set()
     started = False
     for docstrings in _documents():
@@ -79,13 +78,13 @@ def _documents() -> Iterator[Iterable[str]]:
     for topic in sorted(topics):
         yield [topics[topic]]
     for folder in (Path(sysconfig.get_path("stdlib")), Path(np.__path__[0])):
-        if folder.is_dir():                           # an embedded Python keeps its library in an archive
+        if folder.is_dir():                           # an embedded Python has its library in an archive
             yield from map(_written, _source_files(folder))
     yield from map(_compiled, _COMPILED)
 
 
 def _source_files(folder: Path) -> Iterator[Path]:
-    """In a fixed order, and without a look into what is skipped: other packages may be many."""
+    """All source files in a fixed order; skipped folders, which may be large, are not entered."""
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name not in _SKIPPED:
             yield from _source_files(path)
@@ -94,10 +93,10 @@ def _source_files(folder: Path) -> Iterator[Path]:
 
 
 def _written(path: Path) -> Iterator[str]:
-    """The docstrings of a source file, in its order, and then its comments of several lines."""
+    """The docstrings of a source file in order, then its comments of two or more lines."""
     try:
         with tokenize.open(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")           # of escapes that a later Python will refuse
+            warnings.simplefilter("ignore")           # about invalid escapes
             source = file.read()
             tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):        # a template, or a file for another version
@@ -108,7 +107,7 @@ def _written(path: Path) -> Iterator[str]:
 
 
 def _docstrings(statements: Iterable[ast.AST]) -> Iterator[str]:
-    """Strings that stand alone, and those that are given to functions like NumPy's `add_newdoc`."""
+    """Strings that are statements, and string arguments of functions such as NumPy's `add_newdoc`."""
     for statement in statements:
         if isinstance(statement, ast.Expr):
             value = statement.value
@@ -123,7 +122,7 @@ def _docstrings(statements: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _compiled(name: str) -> Iterator[str]:
-    """The docstrings of a module, and of what is compiled in it."""
+    """The docstrings of a module and of its compiled functions and classes."""
     try:
         module = import_module(name)
     except ImportError:
@@ -133,36 +132,36 @@ def _compiled(name: str) -> Iterator[str]:
         if isinstance(thing, (type, BuiltinFunctionType, np.ufunc)):
             for documented in (thing, *(_members(thing) if isinstance(thing, type) else ())):
                 doc = getattr(documented, "__doc__", None)
-                if isinstance(doc, str) and doc != type(documented).__doc__:      # a constant's is its class's
+                if isinstance(doc, str) and doc != type(documented).__doc__:      # an instance may show its class's
                     yield doc
 
 
 def _members(thing: object) -> list[object]:
-    # not what a session keeps in _; but sys.__excepthook__ and the like, since sys.excepthook may be replaced
+    # without _, in which an interactive session keeps its last result
     return [value for key, value in sorted(vars(thing).items()) if key != "_"]
 
 
 # ---------------------------------------------------------------- from a docstring to prose
 
-_RULER = re.compile(r"([=\-~^\"'`#*+.:_])\1{3,}(?: +\1+)*")        # under a heading, or between a table's parts
+_RULER = re.compile(r"([=\-~^\"'`#*+.:_])\1{3,}(?: +\1+)*")        # underlines a heading, or separates parts of a table
 _PROMPTS = (">>>", "... ", "In [", "$ ")
-# bars, or gaps between columns; two spaces may also follow a sentence
+# rules, bars, or gaps between columns; two spaces may also follow a sentence
 _TABLE = re.compile(r"([-=.#*~_])\1{4,}|\|.*\||\S {4,}\S|[^\s.,:!?] {3}\S|[^\s.:!?] {2,}\S.*\S {2,}\S")
 _PARAMETER = re.compile(r"[\w*.`']+(?:, [\w*.`']+)* :(?: |$)")
-# what begins a paragraph whose other lines may be indented: a bullet, :param x:, @param x, .. note::
+# starts of paragraphs with a hanging indent: a bullet, :param x:, @param x, .. note::
 _BULLET = re.compile(r"[-*+•]\s+|:\w[\w *.]*:\s|@\w+\s+"
                      r"|\.\. (?:note|warning|deprecated|versionadded|versionchanged|seealso|hint|tip|important)::\s*")
 _NAMED = re.compile(r"\[\d+\]\s+|\(?(?:\d{1,2}|[a-zA-Z])[.)]\s+|(?=[\w.*]+(?:\([^()]*\))?(?:\s--|:)\s)")
 
 
 def prose(docstring: str) -> Iterator[str]:
-    """The paragraphs of English in a docstring, each on one line and without markup."""
+    """The English paragraphs of a docstring, each on one line and without markup."""
     block: list[str] = []
-    depth, hanging = 0, False         # how far the block is indented; whether its other lines may be so further
+    depth, hanging = 0, False         # indentation of the block; whether its other lines may be indented further
     for indent, line in chain(_without_code(cleandoc(docstring)), [(0, "")]):
         other_depth = indent < depth if hanging else indent != depth
-        beside = hanging and indent == depth
-        marker = _BULLET.match(line) or (_NAMED.match(line) if not block or other_depth or beside else None)
+        aligned = hanging and indent == depth
+        marker = _BULLET.match(line) or (_NAMED.match(line) if not block or other_depth or aligned else None)
         if block and (not line or other_depth or marker):
             text = _plain("\n".join(block))
             if _is_english(text):
@@ -175,9 +174,9 @@ def prose(docstring: str) -> Iterator[str]:
 
 
 def _without_code(text: str) -> Iterator[tuple[int, str]]:
-    """(indentation, text) of the lines that may be prose, and an empty text in the place of the others."""
+    """(indentation, text) of each line; the text is empty if the line cannot be prose."""
     code: int | None = None           # lines indented further than this are code
-    example = False                   # inside an interactive session, which ends with a blank line
+    example = False                   # inside a doctest, which ends with a blank line
     for line, below in pairwise([*text.splitlines(), ""]):
         indent, line = len(line) - len(line.lstrip()), line.strip()
         if not line:
@@ -198,11 +197,11 @@ _HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])(?!and |or )")
 _ROLE = re.compile(r":[\w:]+:`(?:~[^`<]*\.)?([^`<]+?)(?: ?<[^`>]*>)?`")
 _QUOTED = re.compile(r"``(.+?)``|`~?([^`']+)`_{0,2}", re.DOTALL)
 _EMPHASISED = re.compile(r"(?<![\w*])(\*\*?)(?=\w)([^*]*[^\s*])\1(?![\w*])")
-_REFERENCE = re.compile(r"\s?\[[\w*#]+\]_|\\(?=[*_`|])")       # to a footnote; and the backslash of an escape
+_REFERENCE = re.compile(r"\s?\[[\w*#]+\]_|\\(?=[*_`|])")       # to a footnote; or an escaping backslash
 
 
 def _plain(text: str) -> str:
-    """One line, without markup; of mathematics the letters stay."""
+    """The text on one line and without markup; the letters of formulas stay."""
     text = _ROLE.sub(r"\1", _HYPHEN.sub("-", text))
     text = _REFERENCE.sub("", _EMPHASISED.sub(r"\2", _QUOTED.sub(r"\1\2", text)))
     text = " ".join(text.replace("`", "'").split())
@@ -213,12 +212,12 @@ _FREQUENT = {"a", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can
              "if", "in", "into", "is", "it", "its", "may", "must", "no", "not", "of", "on", "one", "or", "should",
              "that", "the", "this", "to", "two", "used", "when", "which", "will", "with", "you"}
 _WORD = re.compile(r"[\"'“‘(\[]*[A-Za-z]+(?:['’-][A-Za-z]+)*[\"'”’)\].,;:!?]*")
-# comments in code, formulas, notes of the authors to themselves, and who they are
+# comments in code, formulas, authors' notes to themselves, copyright lines
 _NO_PROSE = re.compile(r"^#|\\\w+\{|[_^]\{|\b(?:X{3,}|TO.?DO|FIX.?ME)\b|\(c\) ?\d|Copyright")
 
 
 def _is_english(text: str) -> bool:
-    """Six words or more, nearly all of them spelled with letters, and some that every English text has."""
+    """At least six words, most of them made of letters, and enough of the most frequent English words."""
     words = text.split()
     if len(words) < 6 or _NO_PROSE.search(text):
         return False

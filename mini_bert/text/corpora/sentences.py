@@ -1,16 +1,16 @@
-"""Cutting a paragraph into sentences: at . ! or ? before a capital, but not behind an abbreviation."""
+"""Splitting a paragraph into sentences: at . ! or ? before a capital, but not after an abbreviation."""
 
 import re
 
-# the end of a sentence, closing quotes included, then space, then what may begin the next one
+# closing quotes after the end of a sentence, then space, before what may begin the next one
 _BORDER = re.compile(r"""(?<=[.!?])["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-ÖØ-Þ])""")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:(?:[A-Z]\.)*[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Vol|vol|pp|p|ca|c|Gen|Col|"
     r"Capt|Lt|Sgt|Rev|Hon|Gov|Sen|Rep|Mt|Inc|Ltd|Co|Corp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Fig|fig)\.$")
 
 
-def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph; together they are the paragraph, but for the spaces between them."""
+def split_sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph, in order and without the spaces between them."""
     found, start = [], 0
     for border in _BORDER.finditer(paragraph):
         end = border.end()

@@ -1,8 +1,7 @@
-"""Reading text: files, folders, globs, compressed files, standard input; a paragraph a line.
+"""Reading text from files, folders, patterns, compressed files and standard input; each line is a paragraph.
 
-Memory is bounded whatever is read: text is taken in blocks, and a line longer than a block is cut into parts,
-at spaces where it has some. Bytes that are not UTF-8 are replaced and counted, and the first of them is reported
-with its place.
+Memory is bounded: text is read in blocks, and a line longer than a block is split into fragments, at spaces if
+possible. Bytes that are not UTF-8 are replaced and counted, and the position of the first one is reported.
 """
 
 import glob
@@ -16,38 +15,38 @@ from typing import IO, Protocol
 
 from ...errors import CorpusError
 
-BLOCK = 1 << 20               # bytes read at a time, and the longest paragraph
-_ESCAPED = re.compile("[\udc80-\udcff]")      # what surrogateescape makes of an invalid byte
-_ARCHIVES = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}      # the module that opens them
+BLOCK = 1 << 20               # bytes read at a time, and of the longest paragraph
+_ESCAPED = re.compile("[\udc80-\udcff]")      # invalid bytes, decoded with surrogateescape
+_ARCHIVES = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}      # suffix: module that opens it
 
 
 @dataclass
 class ReadingReport:
-    """What reading met: bytes so far, invalid bytes, and where the first of them was."""
+    """Statistics of reading: bytes so far, invalid bytes, and the position of the first one."""
 
     bytes_read: int = 0
     invalid: int = 0
     first_invalid: str | None = None
 
 
-class Part(str):
-    """A part of a line that is too long to be read at once; it is not a paragraph of its own."""
+class LineFragment(str):
+    """A fragment of a line longer than a block; not a paragraph of its own."""
 
     __slots__ = ()
 
 
 class Source(Protocol):
-    """Some text with a name. `size` is its length in bytes, if that is known before it is read."""
+    """Named text. `size` is its length in bytes, if known before reading."""
 
     name: str
     size: int | None
 
     def lines(self, report: ReadingReport, strict: bool) -> Iterator[str]:
-        """Its lines, without their ends; blank ones separate documents, and a `Part` is one of a longer line."""
+        """The lines without their ends; blank lines separate documents."""
 
 
 class FileSource:
-    """A file, compressed or not, or standard input for "-"."""
+    """A file, compressed or not; "-" is standard input."""
 
     def __init__(self, name: str):
         self.name = name
@@ -60,7 +59,7 @@ class FileSource:
                 yield from _decoded(_lines(file, self.name, report), self.name, report, strict)
         except CorpusError:
             raise
-        except Exception as error:            # each archive has errors of its own for damage
+        except Exception as error:            # each compression module has its own errors
             raise CorpusError(f"{self.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
     def _open(self) -> IO[bytes]:
@@ -74,16 +73,16 @@ class FileSource:
 
 
 def _lines(file: IO[bytes], name: str, report: ReadingReport) -> Iterator[tuple[int, bytes, bool]]:
-    """(place in the text, line, whether it is a part of a longer one) of a file."""
+    """(byte offset, line, whether it is a fragment of a longer line) of a file."""
     rest, place, first, part = b"", 0, True, False
     while block := file.read(BLOCK):
         report.bytes_read += len(block)
         if first and b"\0" in block[:8192] and not block.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise CorpusError(f"{name} is a binary file: it has a zero byte at {block.index(0)}.")
+            raise CorpusError(f"{name} is a binary file: byte {block.index(0)} is zero.")
         if first and block.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise CorpusError(f"{name} is UTF-16; save it as UTF-8.")
         if first:
-            without = block.removeprefix(b"\xef\xbb\xbf")          # a byte-order mark is no text
+            without = block.removeprefix(b"\xef\xbb\xbf")          # byte-order mark
             place, block = len(block) - len(without), without
         first = False
         *whole, rest = (rest + block).split(b"\n")
@@ -100,7 +99,7 @@ def _lines(file: IO[bytes], name: str, report: ReadingReport) -> Iterator[tuple[
 
 
 def _before_character(line: bytes, place: int) -> int:
-    """The place, or where the character begins that it would cut in two."""
+    """`place`, moved back to the start of the UTF-8 character that it would split."""
     return next((cut for cut in range(place, place - 4, -1) if line[cut] & 0xC0 != 0x80), place)
 
 
@@ -111,38 +110,38 @@ def _decoded(lines: Iterable[tuple[int, bytes, bool]], name: str, report: Readin
         if not part:
             yield text
         elif text:
-            yield Part(text)
+            yield LineFragment(text)
 
 
 def _text(place: int, line: bytes, name: str, report: ReadingReport, strict: bool) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        where = f"{name}, byte {place + error.start}"
+        position = f"{name}, byte {place + error.start}"
         if strict:
-            raise CorpusError(f"{where} is not UTF-8; without --strict it would be replaced.") from None
+            raise CorpusError(f"{position} is not UTF-8; fix it, or leave out --strict to replace it.") from None
         report.invalid += len(_ESCAPED.findall(line.decode("utf-8", "surrogateescape")))
-        report.first_invalid = report.first_invalid or where
+        report.first_invalid = report.first_invalid or position
         return line.decode("utf-8", "replace")
 
 
-_named: dict[str, Callable[[str], Source]] = {}       # prefix -> what opens such a name
+_registered: dict[str, Callable[[str], Source]] = {}       # prefix -> function that opens such a name
 
 
 def register_source(prefix: str, open_source: Callable[[str], Source]) -> None:
-    """Names that begin with `prefix`, which ends in a colon, or that are it, are opened by this."""
-    _named[prefix] = open_source
+    """Open names equal to `prefix`, or starting with it if it ends in a colon, with this function."""
+    _registered[prefix] = open_source
 
 
 def find_sources(names: Iterable[str]) -> list[Source]:
-    """What the names name: files, folders with all their files, patterns with * or ?, "-", and registered names."""
+    """The sources of these names: files, folders (all their files), patterns with * or ?, "-", registered names."""
     sources: list[Source] = []
     for name in names:
         path = Path(name)
-        registered = next((known for known in _named if name == known or (known.endswith(":")
+        registered = next((known for known in _registered if name == known or (known.endswith(":")
                                                                           and name.startswith(known))), None)
         if registered is not None and not path.exists():
-            sources.append(_named[registered](name))
+            sources.append(_registered[registered](name))
         elif name == "-" or path.is_file() or path.is_fifo():
             sources.append(FileSource(name))
         elif name and path.is_dir():
@@ -159,12 +158,12 @@ def find_sources(names: Iterable[str]) -> list[Source]:
         else:
             raise CorpusError(f"There is no file or folder {name}.")
     if not sources:
-        raise CorpusError("No text was named.")
+        raise CorpusError("No text was given; name files, folders or patterns.")
     return sources
 
 
 def paragraphs(sources: Iterable[Source], report: ReadingReport, strict: bool = False) -> Iterator[str | None]:
-    """All paragraphs in order, with None between documents (never two in a row, and none at the ends)."""
+    """All paragraphs in order, with a single None between documents."""
     waiting, started = False, False
     for source in sources:
         waiting = started
@@ -180,7 +179,7 @@ def paragraphs(sources: Iterable[Source], report: ReadingReport, strict: bool = 
 
 
 def _open_pydocs(name: str) -> Source:
-    from .pydocs import PydocsSource  # not above: it imports from here, and holds all of pydoc's topics
+    from .pydocs import PydocsSource  # here: it imports this module, and pydoc's topics are large
 
     if name != PydocsSource.name:
         raise CorpusError(f"There is no file or folder {name}.")

@@ -1,1 +1,1 @@
-"""WordPiece: learning a vocabulary, text to ids and back, and the tokenizer's files."""
+"""WordPiece: learning a vocabulary, encoding and decoding text, and the tokenizer's files."""

@@ -1,11 +1,11 @@
-"""Sets of characters by their ranges."""
+"""Sets of characters, as ranges of code points."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
 
 
 class CharacterSet:
-    """The characters in ranges such as "41-5a 5f", hexadecimal."""
+    """A set of characters given as hexadecimal ranges such as "41-5a 5f"."""
 
     def __init__(self, ranges: str):
         bounds = [part.split("-") for part in ranges.split()]

@@ -1,13 +1,14 @@
-"""Pieces as text that people read: words joined, spaces where they are usual.
+"""Detokenization: pieces to readable text, with words joined and spaces where they are usual.
 
-Tokenizing loses the spaces, so they are set by rule. Where a mark is used in two ways the more common one is taken:
+Tokenization loses the spaces, so rules restore them. If a mark has two uses, the more common one decides:
 
-- a decimal point joins digits, but not after four digits, which are a year at the end of a sentence more often
+- a decimal point joins digits, but not after four digits, which are more often a year at the end of a sentence
 - a comma joins groups of three digits if the whole list can be one number: 1,000,000 but 1990, 20
-- a colon or an en dash between digits, and a hyphen, slash, -- or em dash between words, have no spaces: 10:30,
-  well-known; an en dash between words has them
-- an apostrophe is closed up before s t d m ll re ve and after o d l; elsewhere it may be a quotation mark and stays
-- double quotation marks open and close in turn; an odd last one stays apart
+- a colon or en dash between digits, and a hyphen, slash, -- or em dash between words, have no spaces: 10:30,
+  well-known; an en dash between words has spaces
+- an apostrophe is joined before s t d m ll re ve and after o d l; elsewhere it may be a quotation mark and keeps its
+  spaces
+- double quotation marks open and close in turn; an unpaired last one keeps its spaces
 """
 
 import re
@@ -30,11 +31,11 @@ _RULES = [(re.compile(pattern, re.IGNORECASE), to) for pattern, to in (
 )]
 
 
-def readable(pieces: Iterable[str]) -> str:
-    """Pieces as text: don ' t -> don't, 3 . 14 -> 3.14, ( yes ) . -> (yes)."""
+def detokenize(pieces: Iterable[str]) -> str:
+    """Join pieces to text: don ' t -> don't, 3 . 14 -> 3.14, ( yes ) . -> (yes)."""
     text = " ".join(pieces).replace(f" {CONTINUATION}", "")
     marks = [(token, f"\0{n}\0") for n, token in enumerate(SPECIAL_TOKENS) if token in text]
-    for token, mark in marks:               # the brackets of [MASK] are no punctuation
+    for token, mark in marks:               # so that the brackets of [MASK] are not punctuation
         text = text.replace(token, mark)
     text = _QUOTED.sub(r'"\1"', text)
     text = _NUMBERS.sub(_grouped, text)
@@ -46,5 +47,5 @@ def readable(pieces: Iterable[str]) -> str:
 
 
 def _grouped(numbers: re.Match[str]) -> str:
-    """A list of numbers, or one number with its thousands set apart."""
+    """A list of numbers, or one number with thousands separators."""
     return numbers[0].replace(" , ", "," if _ONE_NUMBER.fullmatch(numbers[0]) else ", ")

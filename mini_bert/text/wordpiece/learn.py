@@ -1,12 +1,11 @@
-"""Learning a vocabulary from text: characters first, then the most frequent pair, again and again.
+"""Learning a vocabulary from text by byte-pair encoding, as the usual WordPiece trainers do.
 
-The words of the text are counted. Each is a sequence of symbols, at first its characters (inside a word with
-## in front). The two neighbouring symbols that occur most often become one symbol, which is a new piece of
-the vocabulary; so on until it is full. That is byte-pair encoding, as the usual WordPiece trainers do it.
+The words of the text are counted. Each word is a sequence of symbols, initially its characters (with ## in front
+inside a word). The most frequent pair of adjacent symbols is merged into a new symbol, which becomes a piece of the
+vocabulary; this repeats until the vocabulary is full.
 
-All words lie in one array, with links to the symbol before and behind. For each pair its places are listed
-when it comes into being, and looked through when it is merged: a merge costs what it changes, not a pass
-over the text.
+All words are in one array, doubly linked. The places of each pair are listed when the pair first appears and visited
+when it is merged, so a merge costs time in proportion to what it changes, not a pass over the text.
 """
 
 from collections import Counter
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from ...errors import VocabularyError
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
-from .normalise import replacements
+from .normalise import normaliser
 from .tokenizer import MAX_WORD_LENGTH
 
 _CHUNKS_IN_MEMORY = 1 << 20
@@ -27,11 +26,11 @@ Progress = Callable[[int], None]      # called with the number of pieces so far
 
 def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: bool | None = None) -> Counter[str]:
     """How often each normalised word occurs."""
-    table = replacements(lowercase, lowercase if strip_accents is None else strip_accents)
+    table = normaliser(lowercase, lowercase if strip_accents is None else strip_accents)
     words: Counter[str] = Counter()
-    raw: Counter[str] = Counter()     # chunks repeat: most are counted many times and normalised once
+    raw: Counter[str] = Counter()     # chunks repeat, so each is normalised once and not at every occurrence
 
-    def settle() -> None:
+    def flush() -> None:
         for chunk, count in raw.items():
             for word in table.words(chunk):
                 words[word] += count
@@ -41,20 +40,20 @@ def count_words(texts: Iterable[str], lowercase: bool = True, strip_accents: boo
         chunks = table.chunks(text)
         raw.update(chunk for chunk in chunks if len(chunk) <= MAX_WORD_LENGTH)
         for chunk in chunks:
-            if len(chunk) > MAX_WORD_LENGTH:          # text without spaces: its words repeat, it does not
+            if len(chunk) > MAX_WORD_LENGTH:          # text without spaces, which will not repeat
                 words.update(word for word in table.words(chunk) if len(word) <= MAX_WORD_LENGTH)
         if len(raw) > _CHUNKS_IN_MEMORY:
-            settle()
-    settle()
+            flush()
+    flush()
     return words
 
 
 def learn_vocabulary(words: Mapping[str, int], vocab_size: int, *, min_frequency: int = 2,
                      alphabet_limit: int = 1000, progress: Progress | None = None) -> Vocabulary:
-    """A vocabulary of at most `vocab_size` pieces for words with these counts.
+    """A vocabulary of at most `vocab_size` pieces, learned from words and their counts.
 
-    Words with a character beyond the `alphabet_limit` most frequent ones are left out: they will be [UNK].
-    A pair that occurs less often than `min_frequency` is not merged. Ties go to the pair that is older.
+    Words with characters outside the `alphabet_limit` most frequent ones are ignored, and become [UNK]. Pairs that
+    occur less than `min_frequency` times are not merged. Of equally frequent pairs, the older one is merged first.
     """
     letters: Counter[str] = Counter()
     for word, count in words.items():
@@ -64,12 +63,12 @@ def learn_vocabulary(words: Mapping[str, int], vocab_size: int, *, min_frequency
     usable = sorted((word, count) for word, count in words.items()
                     if len(word) <= MAX_WORD_LENGTH and kept.issuperset(word))
     if not usable:
-        raise VocabularyError("There are no words to learn a vocabulary from.")
+        raise VocabularyError("The text has no words to learn a vocabulary from.")
     inside = {letter for word, _ in usable for letter in word[1:]}
     pieces = [*SPECIAL_TOKENS, *sorted(kept), *(CONTINUATION + letter for letter in sorted(inside))]
     if vocab_size < len(pieces):
         raise VocabularyError(f"vocab_size={vocab_size} is too small: the special tokens and the {len(kept)} characters"
-                              f" alone are {len(pieces)} pieces; raise it or lower the alphabet limit.")
+                              f" alone need {len(pieces)} pieces; raise it, or lower the alphabet limit.")
     merger = _Merger(usable, pieces)
     if progress is not None:
         progress(len(merger.pieces))
@@ -80,7 +79,7 @@ def learn_vocabulary(words: Mapping[str, int], vocab_size: int, *, min_frequency
 
 
 class _Merger:
-    """All words as linked symbols, the places of each pair, and the pairs by frequency."""
+    """All words as linked symbols, the places of each pair, and a heap of pairs by frequency."""
 
     def __init__(self, words: list[tuple[str, int]], pieces: list[str]):
         self.pieces = pieces
@@ -106,18 +105,18 @@ class _Merger:
         heapify(self.heap)
 
     def _keys(self, places: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """The pairs that begin at these places, as numbers: older symbols give smaller ones."""
+        """The pairs that start at these places, as integers; older symbols give smaller ones."""
         return (self.symbol[places].astype(np.int64) << 32) | self.symbol[self.next[places]]
 
     def _grouped(self, places: npt.NDArray[np.int32]) -> Iterable[tuple[int, npt.NDArray[np.int32], int]]:
-        """(pair, its places, how often it occurs there)."""
+        """(pair, its places, its weighted count) for each distinct pair at these places."""
         keys = self._keys(places)
         order = np.argsort(keys, kind="stable")
         keys, places = keys[order], places[order]
-        borders = np.flatnonzero(np.diff(keys, prepend=-1))
-        counts = np.add.reduceat(self.weight[places], borders)
-        stops = [*borders[1:].tolist(), len(keys)]
-        for key, start, stop, count in zip(keys[borders].tolist(), borders.tolist(), stops, counts.tolist(),
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        counts = np.add.reduceat(self.weight[places], starts)
+        stops = [*starts[1:].tolist(), len(keys)]
+        for key, start, stop, count in zip(keys[starts].tolist(), starts.tolist(), stops, counts.tolist(),
                                            strict=True):
             yield key, places[start:stop], count
 
@@ -131,10 +130,10 @@ class _Merger:
     def _remove(self, places: npt.NDArray[np.int32]) -> None:
         if len(places):
             for key, _, count in self._grouped(places):
-                self.counts[key] -= count      # its entry in the heap is put right when it comes up
+                self.counts[key] -= count      # the heap is corrected when the pair is popped
 
     def merge_most_frequent(self, min_frequency: int) -> bool:
-        """Merge one pair everywhere; False if none occurs often enough."""
+        """Merge the most frequent pair everywhere; False if no pair is frequent enough."""
         while self.heap:
             count, key = heappop(self.heap)
             actual = self.counts.get(key, 0)
@@ -156,27 +155,27 @@ class _Merger:
             self.pieces.append(spelled)
         places = np.concatenate(self.places.pop(key))
         del self.counts[key]
-        behind = self.next[places]
-        there = (self.symbol[places] == a) & (behind >= 0) & (self.symbol[behind] == b)
-        places = places[there]
+        following = self.next[places]
+        present = (self.symbol[places] == a) & (following >= 0) & (self.symbol[following] == b)
+        places = places[present]
         if a == b:
             places = _every_second(np.sort(places), self.next)
-        behind = self.next[places]
-        # the pairs that reach into a merged one, from the left or the right, cease to be
-        before, after = self.previous[places], self.next[behind]
-        touched = np.unique(np.concatenate([before[before >= 0], behind[after >= 0]]))
+        following = self.next[places]
+        # remove the pairs that overlap a merged one
+        before, after = self.previous[places], self.next[following]
+        touched = np.unique(np.concatenate([before[before >= 0], following[after >= 0]]))
         self._remove(touched[(self.symbol[touched] != a) | (self.symbol[self.next[touched]] != b)])
         self.symbol[places] = merged
-        self.symbol[behind] = -1
+        self.symbol[following] = -1
         self.next[places] = after
         self.previous[after[after >= 0]] = places[after >= 0]
-        # and those of the new symbol with its neighbours come into being
+        # add the pairs of the new symbol and its neighbours
         before = self.previous[places]
         self._add(np.unique(np.concatenate([before[before >= 0], places[after >= 0]])))
 
 
 def _every_second(places: npt.NDArray[np.int32], following: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Of places where a pair of equal symbols overlaps itself (aaa), those that merge from the left."""
+    """Where a pair of equal symbols overlaps itself (aaa), keep every second place of a run, from the left."""
     overlaps = np.concatenate([[False], following[places[:-1]] == places[1:]])
     index = np.arange(len(places))
     run_start = np.maximum.accumulate(np.where(overlaps, 0, index))

@@ -1,17 +1,17 @@
-"""BERT's view of characters: text becomes words, punctuation marks and ideographs, separated by spaces.
+"""BERT's normalisation: text becomes words, punctuation marks and ideographs, separated by spaces.
 
 The steps of the reference:
 
-1. clean: control characters vanish, white space becomes a space
-2. set each CJK ideograph apart
-3. uncased models: decompose (NFD), drop non-spacing marks, lower-case
-4. split at spaces, and set each punctuation mark apart
+1. clean: delete control characters, replace white space by spaces
+2. separate each CJK ideograph
+3. uncased models: decompose (NFD), delete non-spacing marks, lower-case
+4. split at spaces, and separate each punctuation mark
 
-All but one look at a character at a time. So a character has one replacement, whatever stands beside it: it is
-worked out once and kept, and a text is normalised by `str.translate`.
+All steps but one treat each character by itself. So every character has one replacement, which is computed once and
+cached, and `str.translate` normalises a text.
 
-The one is NFD, which sorts consecutive marks by their combining class. That can be seen only where step 3 leaves
-a mark standing, which is rare: a text with such a mark is first put `in_order`.
+The exception is NFD, which sorts consecutive marks by their combining class. This matters only if step 3 keeps a mark,
+which is rare; such a text is put into `canonical_order` first.
 """
 
 import re
@@ -24,18 +24,18 @@ from .unicode_tables import CJK, COMBINING, DECOMPOSED, LOWER, MARKS, PUNCTUATIO
 
 _STANDING = frozenset(STANDING)
 
-# a word, or a punctuation mark, of printable ASCII
+# words and punctuation marks of printable ASCII
 _ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9 ]")
 
-# of ASCII: punctuation marks are set apart, and what str.split() takes for white space but BERT deletes goes
-# (as does U+0085); no other character's bytes in UTF-8 are among these
-_SEEN = {ord(mark): (mark, f" {mark} ") for mark in string.punctuation} \
+# ASCII bytes to replace before splitting: punctuation marks are separated, and control characters that BERT deletes
+# but str.split() takes for white space are removed; no multi-byte UTF-8 character contains one of these bytes
+_REPLACED = {ord(mark): (mark, f" {mark} ") for mark in string.punctuation} \
     | {ord(control): (control, "") for control in "\x0b\x0c\x1c\x1d\x1e\x1f"}
-_ORDINARY = bytes(byte for byte in range(256) if byte not in _SEEN)
+_UNCHANGED = bytes(byte for byte in range(256) if byte not in _REPLACED)
 
 
-class Replacements(dict[int, str]):
-    """For `str.translate`: code point -> what becomes of it, with spaces where words are set apart."""
+class Normaliser(dict[int, str]):
+    """A table for `str.translate`: code point -> replacement, with spaces around separate words."""
 
     def __init__(self, lowercase: bool, strip_accents: bool):
         super().__init__()
@@ -48,7 +48,7 @@ class Replacements(dict[int, str]):
     def _replace(self, character: str) -> str:
         if character in SPACES:
             return " "
-        if _vanishes(character):
+        if _is_deleted(character):
             return ""
         letters = character
         if self.strip_accents:
@@ -62,61 +62,61 @@ class Replacements(dict[int, str]):
         return self.strip_accents and not _STANDING.isdisjoint(text)
 
     def chunks(self, text: str) -> list[str]:
-        """The text cut at white space and at punctuation marks of ASCII; words never reach beyond a chunk.
+        """The text split at white space and ASCII punctuation; no word crosses the border of a chunk.
 
-        Chunks are still to be normalised, but they repeat far more often than what stands between spaces.
+        Chunks are not normalised yet. They repeat far more often than strings between spaces, which helps caching.
         """
         if self.lowercase and text.isascii():
             text = text.lower()
-        found = text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)      # the quickest way to see
+        found = text.encode("utf-8", "surrogatepass").translate(None, _UNCHANGED)     # the fastest way to find them
         for byte in set(found):
-            text = text.replace(*_SEEN[byte])
+            text = text.replace(*_REPLACED[byte])
         if "\x85" in text:
             text = text.replace("\x85", "")
         return text.split()
 
     def words(self, text: str) -> list[str]:
         """The normalised words of a text."""
-        if text.isascii() and text.isprintable():           # most are
+        if text.isascii() and text.isprintable():           # the common case
             cased = text.lower() if self.lowercase else text
             if cased.isalnum():
                 return [cased]
             return _ASCII_WORDS.findall(cased)
         if self._sorts(text):
-            text = "".join(character for _, character in in_order(text))
+            text = "".join(character for _, character in canonical_order(text))
         return text.translate(self).split()
 
     def characters(self, text: str) -> Iterable[tuple[int, str]]:
-        """What is to be replaced, in its order, and the place in the text that each character comes from."""
-        return in_order(text) if self._sorts(text) else enumerate(text)
+        """(position in the text, character) of the characters to translate, in order."""
+        return canonical_order(text) if self._sorts(text) else enumerate(text)
 
 
-def _vanishes(character: str) -> bool:
-    return character in REMOVED or "\ud800" <= character <= "\udfff"        # half a pair is no character
+def _is_deleted(character: str) -> bool:
+    return character in REMOVED or "\ud800" <= character <= "\udfff"        # a lone surrogate
 
 
 def _decompose(character: str) -> str:
     return normalize("NFD", character) if character in DECOMPOSED else character
 
 
-def in_order(text: str) -> Iterator[tuple[int, str]]:
-    """The text cleaned and decomposed, with each run of marks sorted by combining class, and the places.
+def canonical_order(text: str) -> Iterator[tuple[int, str]]:
+    """(position, character) of the cleaned and decomposed text, with runs of marks sorted by combining class.
 
-    As in the reference, places are not sorted along. The first part of a character takes the next place, where it
-    comes to stand; a further part shares the place of what then stands before it.
+    As in the reference, positions are not sorted with the marks: in the sorted text, the first part of each character
+    takes the next position, and each further part takes the position of what precedes it.
     """
     places: list[int] = []
     parts: list[tuple[int, int, bool, str]] = []
-    run = 0                                                 # marks are sorted up to the next character that is none
+    run = 0                                                 # a run of marks ends at the next base character
     for place, character in enumerate(text):
-        if _vanishes(character):
+        if _is_deleted(character):
             continue
         places.append(place)
         for number, part in enumerate(_decompose(character)):
             order = combining(part) if part in COMBINING else 0
             run += order == 0
             parts.append((run, order, number > 0, part))
-    parts.sort(key=lambda part: part[:2])                   # stable: what is of one class keeps its order
+    parts.sort(key=lambda part: part[:2])                   # stable: marks of one class keep their order
     taken = -1
     for _, _, further, part in parts:
         taken += not further
@@ -124,6 +124,6 @@ def in_order(text: str) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def replacements(lowercase: bool, strip_accents: bool) -> Replacements:
-    """The table for a kind of normalisation; one for all tokenizers."""
-    return Replacements(lowercase, strip_accents)
+def normaliser(lowercase: bool, strip_accents: bool) -> Normaliser:
+    """The table for these settings, shared by all tokenizers."""
+    return Normaliser(lowercase, strip_accents)

@@ -1,12 +1,12 @@
-"""WordPiece: text to ids and back, as BERT does it.
+"""WordPiece: text to ids and back, as in BERT.
 
-A word is cut into the longest piece that the vocabulary has, from the left, again and again; pieces inside
-a word are spelled with ## in front. A word that cannot be cut so is [UNK].
+A word is split from left to right, each time taking the longest piece in the vocabulary; pieces inside a word start
+with ##. A word that cannot be split is [UNK].
 
     unaffable -> un ##aff ##able
 
-Natural text repeats itself. A chunk between white space and punctuation always becomes the same ids, so they
-are kept: most chunks of a text are then one look-up.
+Natural text repeats itself, and a chunk between white space and punctuation always becomes the same ids. These are
+cached, so most chunks take one look-up.
 """
 
 import re
@@ -22,65 +22,64 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...files import write_files
-from ...pretrained import located
+from ...pretrained import model_directory
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
-from .detokenize import readable
-from .normalise import replacements
-from .tokenizer_files import Settings, from_files, to_files
+from .detokenize import detokenize
+from .normalise import normaliser
+from .tokenizer_files import TokenizerSpec, from_files, to_files
 
-MAX_WORD_LENGTH = 100         # characters; BERT takes longer words for [UNK]
-_REMEMBERED = 5 << 15         # chunks of each generation that are kept with their ids: about 20 MB
+MAX_WORD_LENGTH = 100         # characters; longer words are [UNK], as in BERT
+_CACHED = 5 << 15             # chunks per generation of the cache: about 20 MB
 _ID = np.dtype(np.uint32)
 
 
-class WordPieces(dict[str, bytes]):
-    """chunk -> ids, worked out when first asked for.
+class WordPieceCache(dict[str, bytes]):
+    """A cache: chunk -> ids, as the bytes of an array, so that one `b"".join` gives the ids of a text.
 
-    Ids are kept as the bytes of an array, so that those of a text are one `b"".join` and one array. When there
-    are too many they become the older generation, and those of it that are asked for again come back.
+    A full cache becomes the old generation, and a new one starts; chunks of the old generation are copied on use.
     """
 
     def __init__(self, vocabulary: Vocabulary, lowercase: bool, strip_accents: bool):
         super().__init__()
-        self.table = replacements(lowercase, strip_accents)
+        self.table = normaliser(lowercase, strip_accents)
         self.unk = _as_bytes(vocabulary.unk)
         self.beginnings = {piece: _as_bytes(i) for piece, i in vocabulary.ids.items()
                            if not piece.startswith(CONTINUATION)}
         self.continuations = {piece.removeprefix(CONTINUATION): _as_bytes(i) for piece, i in vocabulary.ids.items()
                               if piece.startswith(CONTINUATION)}
-        self.begin_reach, self.continue_reach = _reach(self.beginnings), _reach(self.continuations)
-        self.older: dict[str, bytes] = {}
+        self.longest_beginning, self.longest_continuation = _longest(self.beginnings), _longest(self.continuations)
+        self.old_generation: dict[str, bytes] = {}
 
     def __missing__(self, chunk: str) -> bytes:
-        ids = self.older.get(chunk)
+        ids = self.old_generation.get(chunk)
         if ids is None:
             words = self.table.words(chunk)
-            # a chunk that is not a word yet has words that are, or will be, here as chunks
-            ids = self.cut(chunk) if words == [chunk] else \
-                b"".join([self[word] if word.isascii() else self.cut(word) for word in words])
-        if len(chunk) > MAX_WORD_LENGTH:              # text without spaces: it will hardly come again
+            # other chunks consist of several words, which are cached as chunks themselves
+            ids = self.split_word(chunk) if words == [chunk] else \
+                b"".join([self[word] if word.isascii() else self.split_word(word) for word in words])
+        if len(chunk) > MAX_WORD_LENGTH:              # text without spaces, which will not repeat
             return ids
-        if len(self) >= _REMEMBERED:
-            self.older = dict(self)
+        if len(self) >= _CACHED:
+            self.old_generation = dict(self)
             self.clear()
         self[chunk] = ids
         return ids
 
-    def cut(self, word: str) -> bytes:
-        """The longest pieces, from the left."""
+    def split_word(self, word: str) -> bytes:
+        """The ids of a normalised word: the longest pieces, from the left."""
         if len(word) > MAX_WORD_LENGTH:
             return self.unk
         ids = b""
-        start, pieces, reach = 0, self.beginnings, self.begin_reach
+        start, pieces, longest = 0, self.beginnings, self.longest_beginning
         while start < len(word):
-            for end in range(min(len(word), start + reach.get(word[start], 0)), start, -1):
+            for end in range(min(len(word), start + longest.get(word[start], 0)), start, -1):
                 found = pieces.get(word[start:end])
                 if found is not None:
                     break
             else:
                 return self.unk
             ids += found
-            start, pieces, reach = end, self.continuations, self.continue_reach
+            start, pieces, longest = end, self.continuations, self.longest_continuation
         return ids
 
 
@@ -88,41 +87,41 @@ def _as_bytes(number: int) -> bytes:
     return number.to_bytes(_ID.itemsize, sys.byteorder)
 
 
-def _reach(pieces: Iterable[str]) -> dict[str, int]:
-    """The length of the longest piece that begins with each character."""
-    reach: dict[str, int] = {}
+def _longest(pieces: Iterable[str]) -> dict[str, int]:
+    """For each character, the length of the longest piece that starts with it."""
+    longest: dict[str, int] = {}
     for piece in pieces:
         if piece:
-            reach[piece[0]] = max(reach.get(piece[0], 0), len(piece))
-    return reach
+            longest[piece[0]] = max(longest.get(piece[0], 0), len(piece))
+    return longest
 
 
 class Encoding(NamedTuple):
-    """Ids, and where each of them comes from. Special tokens that were added have no word and no place."""
+    """Ids with their characters and words in the text; added special tokens have neither."""
 
     ids: list[int]
     tokens: list[str]
     offsets: list[tuple[int, int]]        # characters of the text, [start, end)
-    word_ids: list[int | None]            # the number of the word in the text
+    word_ids: list[int | None]            # index of the word in the text
 
 
 class Batch(NamedTuple):
-    """Sequences of one length, ready for a model."""
+    """Padded sequences, ready for a model; arrays are (B, T)."""
 
-    input_ids: npt.NDArray[np.int64]      # (B, T)
+    input_ids: npt.NDArray[np.int64]
     attention_mask: npt.NDArray[np.bool_]
     token_types: npt.NDArray[np.int64]
 
 
 class WordPieceTokenizer:
-    """BERT's tokenizer over a vocabulary: `encode` and `decode`, with `align` to see where tokens come from."""
+    """BERT's tokenizer: `encode` and `decode`, and `align` for the characters and word of each token."""
 
     def __init__(self, vocabulary: Vocabulary | Iterable[str], lowercase: bool = True,
                  strip_accents: bool | None = None):
         self.vocabulary = vocabulary if isinstance(vocabulary, Vocabulary) else Vocabulary(vocabulary)
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
-        self._pieces = WordPieces(self.vocabulary, self.lowercase, self.strip_accents)
+        self._pieces = WordPieceCache(self.vocabulary, self.lowercase, self.strip_accents)
         self._special = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
     def __len__(self) -> int:
@@ -132,29 +131,29 @@ class WordPieceTokenizer:
     def vocab_size(self) -> int:
         return len(self.vocabulary)
 
-    def __reduce__(self) -> tuple[Any, ...]:      # to a worker goes what it is made of, not what it remembers
+    def __reduce__(self) -> tuple[Any, ...]:      # without the cache
         return WordPieceTokenizer, (self.vocabulary.pieces, self.lowercase, self.strip_accents)
 
     # ---------------------------------------------------------------- files
 
     def save(self, directory: str | PathLike[str]) -> None:
-        """Write vocab.txt, tokenizer_config.json and tokenizer.json, which transformers opens."""
-        settings = Settings(self.vocabulary, self.lowercase, self.strip_accents)
-        write_files(Path(directory), to_files(settings, MAX_WORD_LENGTH))
+        """Write vocab.txt, tokenizer_config.json and tokenizer.json, which transformers can load."""
+        spec = TokenizerSpec(self.vocabulary, self.lowercase, self.strip_accents)
+        write_files(Path(directory), to_files(spec, MAX_WORD_LENGTH))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, lowercase: bool | None = None) -> "WordPieceTokenizer":
-        """The tokenizer of a shipped model, of a directory, ours or Hugging Face's, or over a bare vocabulary file.
+        """The tokenizer of a shipped model, of a directory, ours or Hugging Face's, or of a bare vocabulary file.
 
-        The files beside a vocabulary say whether it is cased. Where there are none `lowercase` must; elsewhere it
-        need not be given, and may not contradict them.
+        `lowercase` is needed only if no file next to the vocabulary says whether it is cased, and must not contradict
+        such a file.
         """
-        return cls(*from_files(located(path), lowercase, MAX_WORD_LENGTH))
+        return cls(*from_files(model_directory(path), lowercase, MAX_WORD_LENGTH))
 
     # ---------------------------------------------------------------- text to ids
 
     def ids(self, text: str) -> list[int]:
-        """The ids of a text, without [CLS] and [SEP]. A special token spelled out in the text is that token."""
+        """The ids of a text, without adding [CLS] and [SEP]. "[MASK]" in the text is the special token."""
         if "[" in text and self._special.search(text):
             return [i for part in self._special.split(text)
                     for i in ([self.vocabulary.ids[part]] if part in SPECIAL_TOKENS else self._plain(part))]
@@ -168,24 +167,24 @@ class WordPieceTokenizer:
         return b"".join(map(self._pieces.__getitem__, self._pieces.table.chunks(text)))
 
     def ids_array(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-        """The ids of many texts in one array, and how many each text has: the quickest way for a whole corpus."""
+        """The ids of many texts in one array, and the number of ids of each: the fastest way for a whole corpus."""
         parts = [self._bytes(text) if "[" not in text else np.array(self.ids(text), _ID).tobytes() for text in texts]
         lengths = np.array([len(part) // _ID.itemsize for part in parts], np.uint32)
         return np.frombuffer(b"".join(parts), _ID), lengths
 
     def encode(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> list[int]:
-        """[CLS] text [SEP] as ids, cut to `max_length` ids if that is given."""
+        """The ids of [CLS] text [SEP], truncated to `max_length`."""
         ids = self.ids(_checked(text))
         ids = ids[: _room(max_length, 2 if add_special_tokens else 0)]
         return self.with_special(ids) if add_special_tokens else ids
 
     def encode_pair(self, first: str, second: str, *, max_length: int | None = None) -> tuple[list[int], list[int]]:
-        """[CLS] first [SEP] second [SEP] as ids, and the token types: 0 up to the first [SEP], then 1.
+        """The ids of [CLS] first [SEP] second [SEP], and their token types: 0 up to the first [SEP], then 1.
 
-        If there is too much, the longer text loses tokens from its end until both fit.
+        Truncation removes tokens from the end of the longer text until both fit.
         """
         a, b = self.ids(_checked(first)), self.ids(_checked(second))
-        a, b = cut_longer(a, b, _room(max_length, 3))
+        a, b = truncate_longest_first(a, b, _room(max_length, 3))
         ids = [*self.with_special(a), *b, self.vocabulary.sep]
         return ids, [0] * (len(a) + 2) + [1] * (len(b) + 1)
 
@@ -195,9 +194,9 @@ class WordPieceTokenizer:
 
     def encode_batch(self, texts: Iterable[str] | Iterable[tuple[str, str]], *, max_length: int | None = None,
                      pad_to: int | None = None) -> Batch:
-        """Texts, or pairs of texts, of one length: that of the longest, or `pad_to`."""
+        """Texts, or pairs of texts, padded to the longest or to `pad_to`."""
         if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise InputError("encode_batch takes several texts; for one, use encode, or put it into a list.")
+            raise InputError("encode_batch takes a list of texts; for a single text, use encode.")
         rows = []
         for text in texts:
             if isinstance(text, str):
@@ -206,13 +205,13 @@ class WordPieceTokenizer:
             elif isinstance(text, tuple | list) and len(text) == 2:
                 rows.append(self.encode_pair(text[0], text[1], max_length=max_length))
             else:
-                raise InputError(f"encode_batch takes texts, or pairs of two texts, not {_shown(text)}.")
+                raise InputError(f"encode_batch takes texts or pairs of texts, not {_shown(text)}.")
         if not rows:
-            raise InputError("encode_batch was given no text.")
+            raise InputError("encode_batch needs at least one text.")
         longest = max(len(ids) for ids, _ in rows)
-        width = longest if pad_to is None else _whole(pad_to, "pad_to")
+        width = longest if pad_to is None else _integer(pad_to, "pad_to")
         if width < longest:
-            raise InputError(f"pad_to={width} is less than the longest sequence, {longest}; set max_length too.")
+            raise InputError(f"pad_to={width} is less than the longest sequence, {longest}; set max_length as well.")
         batch = Batch(np.full((len(rows), width), self.vocabulary.pad), np.zeros((len(rows), width), bool),
                       np.zeros((len(rows), width), np.int64))
         for row, (ids, types) in enumerate(rows):
@@ -221,10 +220,10 @@ class WordPieceTokenizer:
             batch.token_types[row, : len(ids)] = types
         return batch
 
-    # ---------------------------------------------------------------- where tokens come from
+    # ---------------------------------------------------------------- alignment with the text
 
     def align(self, text: str, *, add_special_tokens: bool = True, max_length: int | None = None) -> Encoding:
-        """The tokens of a text with their characters and words. The ids are those of `encode`."""
+        """The ids of `encode`, each with its characters and word in the text."""
         found = list(self._aligned(_checked(text)))
         found = found[: _room(max_length, 2 if add_special_tokens else 0)]
         rows: list[tuple[int, tuple[int, int], int | None]] = list(found)
@@ -242,7 +241,7 @@ class WordPieceTokenizer:
             else:
                 for letters, places in self._words(part, start):
                     done = 0
-                    for i in np.frombuffer(self._pieces.cut(letters), _ID).tolist():
+                    for i in np.frombuffer(self._pieces.split_word(letters), _ID).tolist():
                         length = len(letters) if i == self.vocabulary.unk else \
                             len(self.vocabulary[i]) - (len(CONTINUATION) if done else 0)
                         yield i, (places[done], places[done + length - 1] + 1), number
@@ -251,7 +250,7 @@ class WordPieceTokenizer:
             start += len(part)
 
     def _words(self, text: str, start: int) -> Iterator[tuple[str, list[int]]]:
-        """The normalised words, and for each of their letters the place in the text that it comes from."""
+        """The normalised words, each with the positions of its letters in the text."""
         letters: list[str] = []
         places: list[int] = []
         table = self._pieces.table
@@ -267,23 +266,23 @@ class WordPieceTokenizer:
     # ---------------------------------------------------------------- ids to text
 
     def tokenize(self, text: str) -> list[str]:
-        """The pieces of a text, as the vocabulary spells them."""
+        """The pieces of a text."""
         return [self.vocabulary[i] for i in self.ids(_checked(text))]
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Readable text: pieces joined to words, punctuation set as people do. What was lost stays lost."""
+        """Readable text: pieces joined to words, with usual spacing; case and accents may have been lost."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
-            raise InputError(f"decode takes several ids, not {_shown(ids)}.")
+            raise InputError(f"decode takes a list of ids, not {_shown(ids)}.")
         pieces = []
         for i in ids:
-            number = _whole(i, "An id")
+            number = _integer(i, "An id")
             if not 0 <= number < len(self.vocabulary):
-                raise InputError(f"The id {number} is outside the vocabulary: its ids are 0 to "
+                raise InputError(f"The id {number} is outside the vocabulary, whose ids are 0 to "
                                  f"{len(self.vocabulary) - 1}.")
             piece = self.vocabulary[number]
             if not (skip_special_tokens and piece in SPECIAL_TOKENS):
                 pieces.append(piece)
-        return readable(pieces)
+        return detokenize(pieces)
 
 
 def _checked(text: str) -> str:
@@ -292,7 +291,7 @@ def _checked(text: str) -> str:
     return text
 
 
-def _whole(number: Any, name: str) -> int:
+def _integer(number: Any, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int | np.integer):
         raise InputError(f"{name} must be a whole number, not {_shown(number)}.")
     return int(number)
@@ -304,21 +303,21 @@ def _shown(value: Any) -> str:
 
 
 def _room(max_length: int | None, special: int) -> int | None:
-    """How many ids of the text fit beside the special tokens."""
+    """How many ids of the text fit in addition to the special tokens."""
     if max_length is None:
         return None
-    room = _whole(max_length, "max_length") - special
+    room = _integer(max_length, "max_length") - special
     if room < 0:
         raise InputError(f"max_length={max_length} has no room for the {special} special tokens." if special else
-                         f"max_length must not be negative, as {max_length} is.")
+                         f"max_length must be at least 0, not {max_length}.")
     return room
 
 
 Ids = TypeVar("Ids", list[int], npt.NDArray[Any])
 
 
-def cut_longer(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
-    """Both shortened to `room` together, the longer one first."""
+def truncate_longest_first(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
+    """Truncate two texts to `room` ids in total, the longer one first."""
     if room is None or len(a) + len(b) <= room:
         return a, b
     half = room // 2
@@ -326,6 +325,6 @@ def cut_longer(a: Ids, b: Ids, room: int | None) -> tuple[Ids, Ids]:
         return a, b[: room - len(a)]
     if len(b) <= half:
         return a[: room - len(b)], b
-    if len(a) > len(b):                       # an odd place is for the one that had more, or for the second
+    if len(a) > len(b):                       # an odd remaining place goes to the longer one, or to the second
         return a[: room - half], b[:half]
     return a[:half], b[: room - half]

@@ -1,6 +1,6 @@
-"""Tokenizer files of other makers: what they ask for must be what we do, or their ids would not be ours.
+"""Checks of tokenizer files from elsewhere: settings that would give other ids than ours are refused.
 
-`truncation`, `padding` and `decoder` are left aside: they are no part of the ids of a text.
+`truncation`, `padding` and `decoder` are not checked, since they do not change the ids of a text.
 """
 
 import json
@@ -13,7 +13,7 @@ from ..vocabulary import CONTINUATION, SPECIAL_TOKENS
 
 ROLES = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL_TOKENS, strict=True))
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
-_WHOLE = {
+_REQUIRED = {
     "model.type": "WordPiece", "model.unk_token": "[UNK]", "model.continuing_subword_prefix": CONTINUATION,
     "normalizer.type": "BertNormalizer", "normalizer.clean_text": True, "normalizer.handle_chinese_chars": True,
     "pre_tokenizer.type": "BertPreTokenizer",
@@ -22,52 +22,52 @@ _CLASSES = {f"{name}Tokenizer{fast}" for name in ("Bert", "ConvBert", "DistilBer
             for fast in ("", "Fast")}
 
 
-def check_whole(whole: Mapping[str, Any], path: Path, max_word_length: int) -> None:
-    """Refuse a tokenizer.json that does not do as BERT does."""
-    for place, wanted in {**_WHOLE, "model.max_input_chars_per_word": max_word_length}.items():
+def check_tokenizer_json(content: Mapping[str, Any], path: Path, max_word_length: int) -> None:
+    """Refuse a tokenizer.json whose settings are not BERT's."""
+    for place, wanted in {**_REQUIRED, "model.max_input_chars_per_word": max_word_length}.items():
         part, key = place.split(".")
-        found = whole.get(part)
+        found = content.get(part)
         value = found.get(key) if isinstance(found, dict) else None
         if value != wanted and not (place == "model.type" and isinstance(found, dict) and key not in found):
-            raise _refusal(path, place, value, wanted)
-    ids = whole["model"].get("vocab")
+            raise _unsupported(path, place, value, wanted)
+    ids = content["model"].get("vocab")
     if not isinstance(ids, dict) or not all(isinstance(number, int) for number in ids.values()):
-        raise VocabularyError(f"{path}: model.vocab must have an id for each piece.")
+        raise VocabularyError(f"{path}: model.vocab must map each piece to an id.")
     if sorted(ids.values()) != list(range(len(ids))):
-        raise VocabularyError(f"{path}: the ids of model.vocab are not 0 to {len(ids) - 1}.")
-    _check_added(whole.get("added_tokens") or [], "added_tokens", path, ids)
+        raise VocabularyError(f"{path}: the ids of model.vocab must be 0 to {len(ids) - 1}.")
+    _check_added(content.get("added_tokens") or [], "added_tokens", path, ids)
     pair = ids.get("[CLS]"), ids.get("[SEP]")
     older = {"type": "BertProcessing", "cls": ["[CLS]", pair[0]], "sep": ["[SEP]", pair[1]]}
-    if whole.get("post_processor") not in (template(*pair), older):
-        raise VocabularyError(f"{path}: post_processor does not make [CLS] A [SEP] B [SEP] with token types 0 and 1; "
-                              "no other can be opened.")
+    if content.get("post_processor") not in (template(*pair), older):
+        raise VocabularyError(f"{path}: post_processor must make [CLS] A [SEP] B [SEP] with token types 0 and 1; "
+                              "other templates are not supported.")
 
 
 def check_config(config: Mapping[str, Any], path: Path, alone: bool) -> None:
-    """Refuse a tokenizer_config.json that does not do as BERT does; `alone`: there is no tokenizer.json."""
+    """Refuse a tokenizer_config.json whose settings are not BERT's; `alone` if there is no tokenizer.json."""
     for key in ("tokenize_chinese_chars", "do_basic_tokenize"):
         if config.get(key, True) is not True:
-            raise _refusal(path, key, config[key], True)
+            raise _unsupported(path, key, config[key], True)
     for role, token in ROLES.items():
         if config.get(role) is not None and _content(config[role]) != token:
-            raise _refusal(path, role, _content(config[role]), token)
+            raise _unsupported(path, role, _content(config[role]), token)
     for key in ("never_split", "additional_special_tokens", "extra_special_tokens"):
         tokens = config.get(key) or []
-        _check_names(tokens.values() if isinstance(tokens, dict) else tokens, key, path)
+        _check_special(tokens.values() if isinstance(tokens, dict) else tokens, key, path)
     decoder = config.get("added_tokens_decoder") or {}
     _check_added(decoder.values() if isinstance(decoder, dict) else decoder, "added_tokens_decoder", path)
     kind = config.get("tokenizer_class")
     if alone and kind is not None and kind not in _CLASSES:
-        raise _refusal(path, "tokenizer_class", kind, "BertTokenizer")
+        raise _unsupported(path, "tokenizer_class", kind, "BertTokenizer")
 
 
 def check_added_file(added: Mapping[str, Any], path: Path) -> None:
-    """Refuse an added_tokens.json with tokens of its own."""
-    _check_names(added, "it", path)
+    """Refuse an added_tokens.json with other than the special tokens."""
+    _check_special(added, "the file", path)
 
 
 def template(cls: int | None, sep: int | None) -> dict[str, Any]:
-    """tokenizer.json's words for [CLS] A [SEP] and [CLS] A [SEP] B [SEP]."""
+    """The post-processor of tokenizer.json for [CLS] A [SEP] and [CLS] A [SEP] B [SEP]."""
     def part(kind: str, name: str, type_id: int) -> dict[str, Any]:
         return {kind: {"id": name, "type_id": type_id}}
 
@@ -79,30 +79,30 @@ def template(cls: int | None, sep: int | None) -> dict[str, Any]:
 
 
 def _check_added(tokens: Any, key: str, path: Path, ids: Mapping[str, int] | None = None) -> None:
-    _check_names(tokens, key, path)
+    _check_special(tokens, key, path)
     for token in tokens:
         if not isinstance(token, dict):
-            raise VocabularyError(f"{path}: {key} must be objects with content and flags.")
+            raise VocabularyError(f"{path}: the tokens of {key} must be objects with content and flags.")
         name = token["content"]
         flag = next((flag for flag in _FLAGS if token.get(flag)), None)
         if flag is not None:
-            raise _refusal(path, f"{flag} of {name} in {key}", token[flag], False)
+            raise _unsupported(path, f"{flag} of {name} in {key}", token[flag], False)
         if ids is not None and token.get("id") != ids.get(name):
-            raise _refusal(path, f"id of {name} in {key}", token.get("id"), ids.get(name))
+            raise _unsupported(path, f"id of {name} in {key}", token.get("id"), ids.get(name))
 
 
-def _check_names(tokens: Any, key: str, path: Path) -> None:
-    """All of these tokens must be special ones."""
+def _check_special(tokens: Any, key: str, path: Path) -> None:
+    """Refuse tokens other than the special ones."""
     for token in tokens if isinstance(tokens, Iterable) else [tokens]:
         if _content(token) not in SPECIAL_TOKENS:
             raise VocabularyError(f"{path}: {key} has the token {json.dumps(_content(token))}; only "
-                                  f"{' '.join(SPECIAL_TOKENS)} can be opened.")
+                                  f"{' '.join(SPECIAL_TOKENS)} are supported.")
 
 
 def _content(token: Any) -> Any:
-    """What a token is spelled as; some files have objects with flags in place of strings."""
+    """The spelling of a token, which is a string or an object with flags."""
     return token.get("content") if isinstance(token, dict) else token
 
 
-def _refusal(path: Path, key: str, value: Any, wanted: Any) -> VocabularyError:
-    return VocabularyError(f"{path}: {key} is {json.dumps(value)[:60]}; only {json.dumps(wanted)} can be opened.")
+def _unsupported(path: Path, key: str, value: Any, wanted: Any) -> VocabularyError:
+    return VocabularyError(f"{path}: {key} is {json.dumps(value)[:60]}; only {json.dumps(wanted)} is supported.")

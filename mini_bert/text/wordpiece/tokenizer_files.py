@@ -1,4 +1,4 @@
-"""The files of a tokenizer: vocab.txt, tokenizer_config.json and tokenizer.json, as Hugging Face has them."""
+"""The files of a tokenizer, as in Hugging Face: vocab.txt, tokenizer_config.json and tokenizer.json."""
 
 import json
 import os
@@ -6,30 +6,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import VocabularyError
+from ...files import read_json
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
-from .tokenizer_checks import ROLES, check_added_file, check_config, check_whole, template
+from .tokenizer_checks import ROLES, check_added_file, check_config, check_tokenizer_json, template
 
-VOCAB, CONFIG, WHOLE = "vocab.txt", "tokenizer_config.json", "tokenizer.json"
-ADDED = "added_tokens.json"               # older libraries wrote it
+VOCAB, CONFIG, TOKENIZER_JSON = "vocab.txt", "tokenizer_config.json", "tokenizer.json"
+ADDED = "added_tokens.json"               # written by older libraries
 
 
-class Settings(NamedTuple):
-    """All that makes a tokenizer."""
+class TokenizerSpec(NamedTuple):
+    """What defines a tokenizer."""
 
     vocabulary: Vocabulary
     lowercase: bool
     strip_accents: bool
 
 
-def to_files(settings: Settings, max_word_length: int) -> dict[str, bytes]:
-    """The three files. The last one holds everything, for libraries that read no other."""
-    vocabulary, lowercase, strip_accents = settings
+def to_files(spec: TokenizerSpec, max_word_length: int) -> dict[str, bytes]:
+    """The three files. tokenizer.json is complete, for libraries that read only this one."""
+    vocabulary, lowercase, strip_accents = spec
     config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "strip_accents": strip_accents,
               "tokenize_chinese_chars": True, **ROLES}
     special = [{"id": vocabulary.ids[token], "content": token, "single_word": False, "lstrip": False,
                 "rstrip": False, "normalized": False, "special": True}
                for token in sorted(SPECIAL_TOKENS, key=vocabulary.ids.__getitem__)]
-    whole = {
+    full = {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": special,
         "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
@@ -40,88 +41,77 @@ def to_files(settings: Settings, max_word_length: int) -> dict[str, bytes]:
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": CONTINUATION,
                   "max_input_chars_per_word": max_word_length, "vocab": vocabulary.ids},
     }
-    return {VOCAB: vocabulary.to_text().encode("utf-8"), CONFIG: _dump(config), WHOLE: _dump(whole)}
+    return {VOCAB: vocabulary.to_text().encode("utf-8"), CONFIG: _dump(config), TOKENIZER_JSON: _dump(full)}
 
 
 def require_free(directory: Path, overwrite: bool) -> None:
-    """Refuse a directory that cannot take a new tokenizer; with `overwrite` it may hold one, but nothing else."""
-    standing = next((place for place in (directory, *directory.parents) if place.exists()), directory)
-    if not standing.is_dir() or not os.access(standing, os.W_OK):
-        raise VocabularyError(f"{directory} cannot be written: {standing} is not a directory that can be written to.")
-    held = {file.name for file in directory.iterdir()} if standing == directory else set()
-    if held and not overwrite:
-        raise VocabularyError(f"{directory} exists already and is not empty; name another directory, "
-                              "or say --overwrite to replace a tokenizer.")
-    if others := sorted(held - {VOCAB, CONFIG, WHOLE}):
-        raise VocabularyError(f"{directory} holds more than a tokenizer, such as {others[0]}, so it is not "
-                              "overwritten; name another directory.")
+    """Refuse a directory that is not writable or not empty; with `overwrite` it may contain a tokenizer."""
+    existing = next((place for place in (directory, *directory.parents) if place.exists()), directory)
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise VocabularyError(f"{directory} cannot be written: {existing} is not a writable directory.")
+    names = {file.name for file in directory.iterdir()} if existing == directory else set()
+    if names and not overwrite:
+        raise VocabularyError(f"{directory} already exists and is not empty; choose another directory, "
+                              "or replace a tokenizer with --overwrite.")
+    if others := sorted(names - {VOCAB, CONFIG, TOKENIZER_JSON}):
+        raise VocabularyError(f"{directory} has files that are not a tokenizer's, such as {others[0]}, and is not "
+                              "overwritten; choose another directory.")
 
 
-def from_files(path: Path, lowercase: bool | None, max_word_length: int) -> Settings:
-    """The tokenizer in a directory, or over a bare vocabulary file; `lowercase` is for what does not say."""
-    if path.is_file() and path.name not in (VOCAB, WHOLE):
-        return Settings(Vocabulary.read(path), *_casing(path, {}, {}, lowercase))      # the files beside it say nothing
+def from_files(path: Path, lowercase: bool | None, max_word_length: int) -> TokenizerSpec:
+    """Read a tokenizer's directory, or a bare vocabulary file; `lowercase` is needed if no file says it."""
+    if path.is_file() and path.name not in (VOCAB, TOKENIZER_JSON):
+        return TokenizerSpec(Vocabulary.read(path), *_casing(path, {}, {}, lowercase))      # other files are ignored
     directory = path.parent if path.is_file() else path
     if not directory.is_dir():
-        raise VocabularyError(f"There is no tokenizer at {path}: it is neither a directory nor a vocabulary file.")
-    config, whole, added = (_load(directory / name) for name in (CONFIG, WHOLE, ADDED))
-    check_config(config or {}, directory / CONFIG, alone=whole is None)
+        raise VocabularyError(f"There is no tokenizer at {path}; give a directory or a vocabulary file.")
+    config, full, added = (read_json(directory / name, VocabularyError) for name in (CONFIG, TOKENIZER_JSON, ADDED))
+    check_config(config or {}, directory / CONFIG, alone=full is None)
     check_added_file(added or {}, directory / ADDED)
-    if whole is not None:
-        check_whole(whole, directory / WHOLE, max_word_length)
-    return Settings(_vocabulary(directory, whole), *_casing(directory, config or {}, whole or {}, lowercase))
+    if full is not None:
+        check_tokenizer_json(full, directory / TOKENIZER_JSON, max_word_length)
+    return TokenizerSpec(_vocabulary(directory, full), *_casing(directory, config or {}, full or {}, lowercase))
 
 
-def _vocabulary(directory: Path, whole: dict[str, Any] | None) -> Vocabulary:
+def _vocabulary(directory: Path, full: dict[str, Any] | None) -> Vocabulary:
     written = Vocabulary.read(directory / VOCAB) if (directory / VOCAB).exists() else None
-    if whole is not None:
-        ids: dict[str, int] = whole["model"]["vocab"]
+    if full is not None:
+        ids: dict[str, int] = full["model"]["vocab"]
         if written is not None and written.ids != ids:
-            raise VocabularyError(f"{directory}: {VOCAB} and model.vocab of {WHOLE} have different pieces; remove one.")
-        return written or Vocabulary(sorted(ids, key=ids.__getitem__), str(directory / WHOLE))
+            raise VocabularyError(f"{directory}: {VOCAB} and model.vocab of {TOKENIZER_JSON} have different pieces; "
+                                  "remove one of the files.")
+        return written or Vocabulary(sorted(ids, key=ids.__getitem__), str(directory / TOKENIZER_JSON))
     if written is None:
-        raise VocabularyError(f"{directory} has neither {VOCAB} nor {WHOLE}, so it is not a tokenizer's directory.")
+        raise VocabularyError(f"{directory} is not the directory of a tokenizer: it has neither {VOCAB} nor "
+                              f"{TOKENIZER_JSON}.")
     return written
 
 
-def _casing(path: Path, config: dict[str, Any], whole: dict[str, Any], lowercase: bool | None) -> tuple[bool, bool]:
-    """(lowercase, strip_accents) as the files store them; null for the second means that it is as the first."""
-    normaliser = whole.get("normalizer", {})
+def _casing(path: Path, config: dict[str, Any], full: dict[str, Any], lowercase: bool | None) -> tuple[bool, bool]:
+    """(lowercase, strip_accents) from the files; null for strip_accents means the same as lowercase."""
+    normaliser = full.get("normalizer", {})
     stored = _agreed(path, "do_lower_case", config.get("do_lower_case"), normaliser.get("lowercase"))
     if stored is None and lowercase is None:
-        raise VocabularyError(f"Nothing says whether {path} is cased; say it with lowercase=False or lowercase=True, "
-                              "on the command line with --cased or --uncased.")
+        raise VocabularyError(f"No file says whether {path} is cased; pass lowercase=False or lowercase=True, "
+                              "on the command line --cased or --uncased.")
     if stored is not None and lowercase is not None and stored != lowercase:
-        raise VocabularyError(f"{path} is stored as {'uncased' if stored else 'cased'}, and cannot be opened as "
+        raise VocabularyError(f"{path} is {'uncased' if stored else 'cased'} and cannot be opened as "
                               f"{'uncased' if lowercase else 'cased'} (lowercase={lowercase}).")
     lower = bool(lowercase if stored is None else stored)
-    said = [place["strip_accents"] for place in (config, normaliser) if "strip_accents" in place]
-    strip = _agreed(path, "strip_accents", *(lower if value is None else value for value in said))
+    values = [place["strip_accents"] for place in (config, normaliser) if "strip_accents" in place]
+    strip = _agreed(path, "strip_accents", *(lower if value is None else value for value in values))
     return lower, lower if strip is None else strip
 
 
-def _agreed(path: Path, key: str, *said: Any) -> bool | None:
-    """What the files say of a setting, None for nothing; they must say the same."""
-    values = [value for value in said if value is not None]
-    for value in values:
+def _agreed(path: Path, key: str, *values: Any) -> bool | None:
+    """The value of a setting on which the files agree; None if no file has it."""
+    given = [value for value in values if value is not None]
+    for value in given:
         if not isinstance(value, bool):
             raise VocabularyError(f"{path}: {key} must be true or false, not {json.dumps(value)[:60]}.")
-    if len(set(values)) > 1:
-        raise VocabularyError(f"{path}: {CONFIG} and {WHOLE} contradict each other in {key}.")
-    return values[0] if values else None
-
-
-def _load(path: Path) -> dict[str, Any] | None:
-    """What a JSON file has; None if there is no such file."""
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise VocabularyError(f"{path} cannot be read: {error}.") from None
-    if not isinstance(content, dict):
-        raise VocabularyError(f"{path} must hold a JSON object.")
-    return content
+    if len(set(given)) > 1:
+        raise VocabularyError(f"{path}: {CONFIG} and {TOKENIZER_JSON} disagree about {key}.")
+    return given[0] if given else None
 
 
 def _dump(content: dict[str, Any]) -> bytes:

@@ -1,8 +1,8 @@
-"""Where decoding sets spaces."""
+"""The spacing of decoded text."""
 
 import pytest
 
-from mini_bert.text.wordpiece.detokenize import readable
+from mini_bert.text.wordpiece.detokenize import detokenize
 
 
 @pytest.mark.parametrize(("spaced", "text"), [
@@ -17,14 +17,14 @@ from mini_bert.text.wordpiece.detokenize import readable
     ("note : 30 men", "note: 30 men"),
     ("don ' t , it ' s the cat ' s", "don't, it's the cat's"),
     ("six o ' clock", "six o'clock"),
-    ("he said ' yes ' to", "he said ' yes ' to"),                # it may be a quotation: left apart
+    ("he said ' yes ' to", "he said ' yes ' to"),                # may be a quotation mark: keeps its spaces
     ("a well - known and / or 1914 – 18", "a well-known and/or 1914–18"),
     ("yes - - but no — never", "yes--but no—never"),
     ("one – two", "one – two"),
     ('" yes , " he said , " or no . "', '"yes," he said, "or no."'),
-    ('" yes " and a 3 " pipe', '"yes" and a 3 " pipe'),          # the odd one is left apart
+    ('" yes " and a 3 " pipe', '"yes" and a 3 " pipe'),          # unpaired: keeps its spaces
     ("[CLS] ( yes ) [MASK] . [SEP]", "[CLS] (yes) [MASK]. [SEP]"),
     ("", ""),
 ])
-def test_spaces_are_where_people_set_them(spaced, text):
-    assert readable(spaced.split()) == text
+def test_spacing_is_as_people_write(spaced, text):
+    assert detokenize(spaced.split()) == text

@@ -113,18 +113,5 @@ def test_presets_are_listed():
     assert "4,498,880" in runner.invoke(app, ["presets"]).stdout
 
 
-def test_every_command_takes_the_common_options_and_shows_an_example():
-    from typer.main import get_command
-
-    commands = {}
-    for name, command in get_command(app).commands.items():
-        verbs = getattr(command, "commands", None)
-        commands |= {name: command} if verbs is None else {f"{name} {verb}": inner for verb, inner in verbs.items()}
-    for name, command in commands.items():
-        options = {option for parameter in command.params for option in parameter.opts}
-        assert {"--json", "--seed", "--quiet"} <= options, name
-        assert f"mini-bert {name}" in command.help, name
-
-
 def test_version():
     assert mini_bert("--version").stdout.startswith("mini-bert 0.")

@@ -139,11 +139,11 @@ def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["plot", "nosuch"], "there are attention"),
+    (["plot", "nosuch"], "choose one of attention"),
     (["plot", "attention"], "takes one text"),
     (["plot", "attention", "a", "--layer", "9"], "layers 0 to 2"),
     (["plot", "training", "/no/such/run"], "/no/such/run"),
-    (["plot", "spectra", "a text"], "take no input; 'a text' is given"),
+    (["plot", "spectra", "a text"], "takes no input, but 'a text' is given"),
     (["plot", "attention", "a", "--out", "x.gif"], ".png, .svg, .pdf"),
     (["plot", "projection", "--method", "mds", __file__], "pca, tsne, umap"),
     (["plot", "probe", __file__], "not the output of mini-bert probe"),

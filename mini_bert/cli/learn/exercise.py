@@ -31,7 +31,7 @@ def _bug(name: str) -> "Bug":
 
 
 @app.command("list")
-def list_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def list_command(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """List the exercises, with what has been passed in this folder.
 
     Example: mini-bert exercise list
@@ -55,7 +55,7 @@ def list_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: Quiet
 def start_command(name: Name, out: Annotated[Path | None, typer.Option(
                       "--out", "-o", metavar="FILE", help="Where to write; NAME.py if not given.")] = None,
                   force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Write the file to begin with; for a planted bug, ask the question.
 
     Example: mini-bert exercise start layernorm
@@ -106,7 +106,7 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
 @app.command("hint")
 def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
                      metavar="[NUMBER]", min=1, max=3, show_default=False, help="1, 2 or 3; the next if not given.")]
-                 = None, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                 = None, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Give a hint, each time the next of three.
 
     Example: mini-bert exercise hint softmax
@@ -120,7 +120,7 @@ def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
 
 
 @app.command("solution")
-def solution_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def solution_command(name: Name, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Show the solution; for a planted bug the lines concerned, and why it shows as it does.
 
     Example: mini-bert exercise solution softmax

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from ...analysis.doctor.doctor import SICK, Diagnosis, examine
 from ...analysis.doctor.symptoms import Finding
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, table
 
 _COLOURS = {"healthy": "green", "sick": "red", "unclear": "yellow"}
 
@@ -16,7 +16,7 @@ _COLOURS = {"healthy": "green", "sick": "red", "unclear": "yellow"}
 def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run or of a fit.")],
                    corpus: Annotated[Path | None, typer.Option(
                        "--corpus", metavar="DIR", help="Where its prepared corpus is now, if it was moved.")] = None,
-                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Say in plain words whether a run is healthy, going or finished, and what to try if it is not.
 
     Its curve is held against guessing evenly, by frequency and by the token before, and against that of the shipped

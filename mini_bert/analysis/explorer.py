@@ -24,7 +24,7 @@ from .passes.backward_steps import BackwardPass, step_through_backward_pass
 from .passes.forward_steps import ForwardPass, step_through_forward_pass
 from .passes.logit_lens import LogitLens, lens_of_text
 from .passes.saliency import Saliency, explain_prediction
-from .passes.sequences import at_rest, read_sentence
+from .passes.sequences import eval_mode, read_sentence
 from .probabilities import Floats
 
 _FEWEST = 4                   # tokens that a similarity of layers needs
@@ -53,7 +53,7 @@ def compare_layer_representations(model: MiniBERT, tokenizer: WordPieceTokenizer
     words = tokenizer.vocabulary.ordinary[sentence.ids] | (sentence.ids == tokenizer.vocabulary.mask)
     if words.sum() < _FEWEST:
         raise InputError(f"The text has {words.sum()} tokens; comparing layers takes at least {_FEWEST}.")
-    _, cache = at_rest(model).encode(sentence.ids[None], recompute=True)
+    _, cache = eval_mode(model).encode(sentence.ids[None], recompute=True)
     states = {name: state[0][words] for name, state in layer_states(cache).items()}
     units = [unit_rows(state.astype(np.float64)) for state in states.values()]
     cosine = np.stack([np.einsum("th,th->t", a, b) for a, b in pairwise(units)])

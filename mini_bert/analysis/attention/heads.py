@@ -20,7 +20,7 @@ from ...evaluation.representations.geometry import attention_entropy_sums
 from ...inference.inputs import by_length, padded, require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..passes.sequences import at_rest, read_sentence
+from ..passes.sequences import eval_mode, read_sentence
 from ..probabilities import Floats
 
 # A head that looks everywhere is broad, wherever most of its weight falls by that; else it is of the type with the
@@ -82,7 +82,7 @@ def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, text
     In a single text the tokens at the positions `mask` are replaced by [MASK].
     """
     require_vocabulary(model, tokenizer)
-    model = at_rest(model)
+    model = eval_mode(model)
     given = [texts] if isinstance(texts, str) else list(texts)
     if len(mask) and not isinstance(texts, str):
         raise InputError("Positions to mask can be given for a single text only.")
@@ -191,7 +191,7 @@ def query_key_terms(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, l
     for name, value, size in (("layer", layer, L), ("head", head, A), ("query", query, T), ("key", key, T)):
         if not 0 <= value < size:
             raise InputError(f"There is no {name} {value}; choose 0 to {size - 1}.")
-    _, cache = at_rest(model).encode(sentence.ids[None])
+    _, cache = eval_mode(model).encode(sentence.ids[None])
     Q, K = cache[f"Q_{layer}"][0, head, query], cache[f"K_{layer}"][0, head, key]
     terms = Q.astype(np.float64) * K / np.sqrt(len(Q))
     return QueryKey(sentence.tokens[query], sentence.tokens[key], Q, K, terms, float(terms.sum()),

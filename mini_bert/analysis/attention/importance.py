@@ -20,7 +20,7 @@ from ...core.hooks import Watch, recorded, unwatched
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..passes.sequences import Sentence, SentenceBatch, at_rest, masked_sentence, sentence_batch
+from ..passes.sequences import Sentence, SentenceBatch, eval_mode, masked_sentence, sentence_batch
 from ..passes.value_gradients import value_gradients
 from ..probabilities import Floats, target_losses
 
@@ -56,7 +56,7 @@ def measure_head_importance(model: MiniBERT, tokenizer: WordPieceTokenizer, text
 
 def head_importance(model: MiniBERT, sentences: Sequence[Sentence]) -> HeadImportance:
     """By masking, which takes a forward pass for each head, and by gradient, which takes one pass back."""
-    model, batches = at_rest(model), _batches(sentences)
+    model, batches = eval_mode(model), _batches(sentences)
     loss, each = _loss(model, batches), _derivatives(model, batches)
     return HeadImportance(loss, len(sentences), sum(len(batch.targets) for batch in batches),
                           _by_masking(model, batches, loss), np.abs(each).mean(axis=0), each.mean(axis=0))
@@ -64,13 +64,13 @@ def head_importance(model: MiniBERT, sentences: Sequence[Sentence]) -> HeadImpor
 
 def head_importance_by_masking(model: MiniBERT, sentences: Sequence[Sentence]) -> Floats:
     """The rise of the loss (L, A) when a head's context is set to zero."""
-    model, batches = at_rest(model), _batches(sentences)
+    model, batches = eval_mode(model), _batches(sentences)
     return _by_masking(model, batches, _loss(model, batches))
 
 
 def head_importance_by_gradient(model: MiniBERT, sentences: Sequence[Sentence]) -> Floats:
     """Michel et al.'s importance (L, A)."""
-    importance: Floats = np.abs(_derivatives(at_rest(model), _batches(sentences))).mean(axis=0)
+    importance: Floats = np.abs(_derivatives(eval_mode(model), _batches(sentences))).mean(axis=0)
     return importance
 
 
@@ -89,7 +89,7 @@ def scaled_heads(factors: Array) -> Watch:
 
 def loss_with_heads(model: MiniBERT, sentences: Sequence[Sentence], factors: Array) -> float:
     """The loss when each head's context is multiplied by its factor (L, A)."""
-    return _loss(at_rest(model), _batches(sentences), scaled_heads(factors))
+    return _loss(eval_mode(model), _batches(sentences), scaled_heads(factors))
 
 
 def _batches(sentences: Sequence[Sentence]) -> list[SentenceBatch]:

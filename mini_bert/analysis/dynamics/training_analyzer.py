@@ -18,9 +18,9 @@ from ...core.model import MiniBERT
 from ...errors import CheckpointError, InputError, MiniBertError
 from ...evaluation.representations.geometry import attention_entropy_sums
 from ..batches import DataBatch, as_batch, batch_gradient
-from ..doctor.checkpoint_stats import sample
+from ..doctor.checkpoint_stats import sample_batches
 from ..doctor.doctor import Diagnosis, examine
-from ..doctor.run_record import Curve, NotThere, RunRecord
+from ..doctor.run_record import LossCurve, RunRecord, Unavailable
 from ..doctor.symptoms import Finding
 from ..probabilities import Floats
 from .gradient_flow import joined, parameter_components
@@ -85,11 +85,11 @@ class TrainingAnalyzer:
 
     # ---------------------------------------------------------------- the log
 
-    def loss_curve(self) -> Curve:
+    def loss_curve(self) -> LossCurve:
         """The losses of the training over steps and tokens."""
         return self.record.training_curve
 
-    def heldout_curve(self) -> Curve:
+    def heldout_curve(self) -> LossCurve:
         return self.record.heldout_curve
 
     def update_ratios(self) -> tuple[list[int], dict[str, list[float]]]:
@@ -101,7 +101,7 @@ class TrainingAnalyzer:
         return self._of_parts("layer_grad_norm")
 
     def _of_parts(self, name: str) -> tuple[list[int], dict[str, list[float]]]:
-        steps, parts = self.record.column("step"), self.record.parts(name)
+        steps, parts = self.record.column("step"), self.record.by_param_group(name)
         if not parts:
             return [], {}
         there = np.isfinite(steps) & np.all([np.isfinite(values) for values in parts.values()], axis=0)
@@ -125,7 +125,7 @@ class TrainingAnalyzer:
             changes = self.evolution.changes
             model = self.record.model()
             moments = self.evolution.steps
-        except (CheckpointError, NotThere):               # a run that has only its log so far
+        except (CheckpointError, Unavailable):               # a run that has only its log so far
             changes, model = {}, None
         if model is not None and len(moments) > 1:
             by_parameter = {name: change.from_first[-1] for name, change in changes.items()}
@@ -189,7 +189,7 @@ class TrainingAnalyzer:
         """The simple noise scale, in sequences, at the newest checkpoint."""
         try:
             model = self.record.model()
-        except NotThere as reason:
+        except Unavailable as reason:
             raise CheckpointError(f"{self.record.directory}: {reason}") from None
         return gradient_noise_scale(model, self._batch(data_batch), micro_batch_size=micro_batch_size)
 
@@ -222,8 +222,8 @@ class TrainingAnalyzer:
         if data_batch is not None:
             return as_batch(data_batch)
         try:
-            parts = sample(self.record)
-        except NotThere as reason:
+            parts = sample_batches(self.record)
+        except Unavailable as reason:
             raise InputError(f"{self.record.directory}: {reason} Give a batch to look at.") from None
         width = max(part.input_ids.shape[1] for part in parts)
         fields = [[np.pad(field, ((0, 0), (0, width - field.shape[1]))) for field in column]

@@ -23,7 +23,7 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from .cells import CELLS, Cell, Operands
 from .formulas import Formula
 from .named_steps import NamedSteps
-from .sequences import at_rest, read_sentence
+from .sequences import eval_mode, read_sentence
 from .step_formulas import Notation, StepSpec
 from .structure import has_head, steps_of
 
@@ -83,7 +83,7 @@ def step_through_forward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, te
 
 def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None = None) -> ForwardPass:
     """The forward pass of one sequence of ids (T,)."""
-    model = at_rest(model)
+    model = eval_mode(model)
     row = np.asarray(ids)
     batch = check_ids(row[None] if row.ndim == 1 else row, model.config.vocab_size, "ids", "the vocabulary")
     if len(batch) != 1:

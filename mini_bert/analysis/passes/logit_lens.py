@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...evaluation.metrics import target_ranks
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..probabilities import Floats, entropy, log_probabilities
-from .sequences import at_rest, read_sentence
+from .sequences import eval_mode, read_sentence
 from .structure import has_head
 
 
@@ -80,7 +80,7 @@ class LogitLens:
 
 def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | None = None) -> LogitLens:
     """The lens of one sequence of ids (T,), at all positions unless some are chosen."""
-    model = at_rest(model)
+    model = eval_mode(model)
     if not has_head(model):
         raise InputError("This model has no MLM head, so its layers predict nothing.")
     row = np.asarray(ids)

@@ -20,7 +20,7 @@ from ...errors import InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..probabilities import Floats
 from .forward_steps import watched_values
-from .sequences import at_rest, read_sentence
+from .sequences import eval_mode, read_sentence
 from .structure import has_head
 
 SITES = ("hidden", "attention_output", "ffn_output")
@@ -66,7 +66,7 @@ def replacing(changes: Mapping[str, Callable[[Array], Array]]) -> Watch:
 def patch_activations(model: MiniBERT, clean: npt.ArrayLike, corrupted: npt.ArrayLike, position: int, answer: int,
                       other: int, *, site: str = "hidden") -> Patching:
     """Patch `site` of each layer into the corrupted run (T,), read at `position` as answer's logit less other's."""
-    model = at_rest(model)
+    model = eval_mode(model)
     if not has_head(model):
         raise InputError("This model has no MLM head, so there are no logits to compare.")
     if site not in SITES:

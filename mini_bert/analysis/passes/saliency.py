@@ -22,7 +22,7 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..probabilities import Floats
-from .sequences import at_rest, read_sentence
+from .sequences import eval_mode, read_sentence
 from .structure import has_head
 from .value_gradients import value_gradients
 
@@ -166,7 +166,7 @@ class _Output:
     """f, and its gradient by the token embeddings, for several sets of embeddings at once."""
 
     def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None):
-        self.model, self.position, self.target, self.against = at_rest(model), position, target, against
+        self.model, self.position, self.target, self.against = eval_mode(model), position, target, against
         if not has_head(model):
             raise InputError("This model has no MLM head, so there is no prediction to explain.")
         self.ids: IntArray = check_ids(np.asarray(ids)[None], model.config.vocab_size, "ids", "the vocabulary")[0]

@@ -103,7 +103,7 @@ def sentence_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
     return SentenceBatch(ids, mask, positions, np.array(targets, np.int64), np.nonzero(positions)[0])
 
 
-def at_rest(model: MiniBERT) -> MiniBERT:
+def eval_mode(model: MiniBERT) -> MiniBERT:
     """The same model, parameters shared, out of training mode: without dropout."""
     if not model.training:
         return model

@@ -1,4 +1,4 @@
-"""The batch that an analysis looks at, and its loss."""
+"""The loss and gradient of a batch, for the analyses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,15 @@ from ..core.params import Parameters
 from ..errors import InputError
 from ..text.batches import MLMBatch
 from ..training.batch_gradients import micro_batches
+from .passes.sequences import eval_mode
 
 DataBatch = MLMBatch | Sequence[Any]
-_AT_A_TIME = 16               # sequences of a forward pass, so that a large batch needs little memory
+_AT_A_TIME = 16               # sequences per forward pass, to limit memory
 
 
 def as_batch(data_batch: DataBatch) -> MLMBatch:
-    """An MLMBatch, or (input_ids, target_ids, mask_positions), as `mask_tokens` gives them, and an attention mask."""
+    """An MLMBatch from one, or from (input_ids, target_ids, mask_positions) as `mask_tokens` returns them, optionally
+    with an attention mask."""
     if isinstance(data_batch, MLMBatch):
         batch = data_batch
     elif isinstance(data_batch, Sequence) and 3 <= len(data_batch) <= 4:
@@ -26,17 +28,16 @@ def as_batch(data_batch: DataBatch) -> MLMBatch:
         real = mask[0].astype(bool) if mask else np.ones(ids.shape, bool)
         batch = MLMBatch(ids, targets, positions.astype(bool), real)
     else:
-        raise InputError("A batch is an MLMBatch, or (input_ids, target_ids, mask_positions) and an attention mask if "
-                         "there is padding.")
+        raise InputError("A batch must be an MLMBatch, or (input_ids, target_ids, mask_positions) with an attention "
+                         "mask if there is padding.")
     if batch.input_ids.ndim != 2 or not batch.mask_positions.any():
-        raise InputError("A batch must be of shape (sequences, tokens) with something masked, so that it has a loss.")
+        raise InputError("A batch must have the shape (sequences, tokens) and at least one masked position.")
     return batch
 
 
 def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
-    """The mean loss at the masked positions, without dropout; infinity where it is no number."""
-    total, count = 0.0, 0
-    training, model.training = model.training, False
+    """The mean loss at the masked positions, without dropout; infinity if it is not finite."""
+    total, count, model = 0.0, 0, eval_mode(model)
     try:
         for part in micro_batches(batch, _AT_A_TIME):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -44,24 +45,18 @@ def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
                                           positions=part.mask_positions, recompute=True)
                 loss, _ = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
             total, count = total + loss, count + int(part.mask_positions.sum())
-    except ArithmeticError:                       # NumericalError: the numbers have grown beyond the precision
+    except ArithmeticError:                       # NumericalError: the activations overflow
         return float("inf")
-    finally:
-        model.training = training
     return total / count if np.isfinite(total) else float("inf")
 
 
 def batch_gradient(model: MiniBERT, batch: MLMBatch) -> tuple[float, Parameters]:
     """The mean loss and its gradient, without dropout."""
     gradients = model.params.zeros_like()
-    total, count = 0.0, 0
-    training, model.training = model.training, False
-    try:
-        for part in micro_batches(batch, _AT_A_TIME):
-            loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
-                                             part.attention_mask, token_types=part.token_types)
-            total, count = total + loss, count + masked
-    finally:
-        model.training = training
+    total, count, model = 0.0, 0, eval_mode(model)
+    for part in micro_batches(batch, _AT_A_TIME):
+        loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
+                                         part.attention_mask, token_types=part.token_types)
+        total, count = total + loss, count + masked
     gradients.flat /= count
     return total / count, gradients

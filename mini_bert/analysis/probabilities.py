@@ -1,4 +1,4 @@
-"""Probabilities from logits, in float64: what a prediction says, how sure it is, and what it loses."""
+"""Probabilities, losses and entropies from logits, in float64."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,13 @@ def probabilities(logits: Array) -> Floats:
 
 
 def target_losses(logits: Array, targets: IntArray) -> Floats:
-    """-ln p of one id for each row: logits (N, V), targets (N,)."""
+    """-ln p of one target per row: logits (N, V), targets (N,)."""
     losses: Floats = -log_probabilities(logits)[np.arange(len(targets)), targets]
     return losses
 
 
 def entropy(p: Array) -> Floats:
-    """Of each distribution over the last axis, in nats: ln n where all are alike, 0 for certainty."""
-    sure: Floats = p.astype(np.float64)
-    entropy: Floats = -(sure * np.log(np.maximum(sure, np.finfo(np.float64).tiny))).sum(axis=-1)
+    """The entropy of each distribution over the last axis, in nats: ln n if uniform, 0 if certain."""
+    wide: Floats = p.astype(np.float64)
+    entropy: Floats = -(wide * np.log(np.maximum(wide, np.finfo(np.float64).tiny))).sum(axis=-1)
     return entropy

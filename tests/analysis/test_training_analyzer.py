@@ -1,4 +1,4 @@
-"""What a run's log and checkpoints tell, against what is known of them."""
+"""TrainingAnalyzer on trained runs, and the gradient noise scale."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def test_equal_micro_batches_have_no_noise(model):
         gradient_noise_scale(model, batch, micro_batch_size=6)
 
 
-def test_the_log_is_read_by_part(factory):
+def test_the_log_is_read_by_parameter_group(factory):
     analyzer = TrainingAnalyzer(factory.run("recipe"))
     steps, ratios = analyzer.update_ratios()
     assert steps == list(range(10, 241, 10))
@@ -45,7 +45,7 @@ def test_the_log_is_read_by_part(factory):
     assert analyzer.heldout_curve().losses[-1] < analyzer.heldout_curve().losses[0]
 
 
-def test_what_learns_fastest(factory):
+def test_parameter_updates_are_ranked_and_match_the_checkpoints(factory):
     found = TrainingAnalyzer(factory.run("recipe")).analyze_parameter_updates()
     medians = {part: np.median(values) for part, values in found.by_part.items()}
     assert found.fastest[0] == max(medians, key=medians.get)
@@ -58,18 +58,18 @@ def test_what_learns_fastest(factory):
     json.dumps(found.to_dict())
 
 
-def test_a_frozen_part_does_not_move(factory):
+def test_a_frozen_parameter_does_not_change(factory):
     found = TrainingAnalyzer(factory.run("stuck at the bigram plateau")).analyze_parameter_updates()
     assert found.by_parameter["W_Q_0"] == 0
     assert found.by_parameter["W_V_0"] > 0
 
 
-def test_attention_over_the_checkpoints(factory):
+def test_attention_entropy_over_the_checkpoints(factory):
     found = TrainingAnalyzer(factory.run("recipe")).attention_entropy()
     assert found.steps == [120, 240]
     assert found.by_layer["layer_0"].shape == (2, 2)
     assert all(((values > 0) & (values <= 1)).all() for values in found.by_layer.values())
-    assert found.by_layer["layer_0"][0].max() < 0.8               # its heads look at neighbours
+    assert found.by_layer["layer_0"][0].max() < 0.8               # its heads attend to neighbours
     json.dumps(found.to_dict())
 
 
@@ -83,7 +83,7 @@ def test_uniform_attention_has_entropy_one(factory, tmp_path):
     assert found.by_layer["layer_1"] == pytest.approx(np.ones((2, 2)))
 
 
-def test_the_loss_by_component(factory):
+def test_gradient_shares_by_component(factory):
     analyzer = TrainingAnalyzer(factory.run("recipe"))
     found = analyzer.loss_components()
     assert found.steps == [120, 240]
@@ -111,13 +111,13 @@ def test_without_matplotlib_the_figure_says_what_to_install(factory, monkeypatch
         TrainingAnalyzer(factory.run("recipe")).plot_loss_components()
 
 
-def test_issues_are_the_doctors(factory):
+def test_training_issues_are_the_doctors_findings(factory):
     assert TrainingAnalyzer(factory.run("recipe")).detect_training_issues() == []
     found = TrainingAnalyzer(factory.run("dead units")).detect_training_issues()
     assert found[0].name == "dead units"
 
 
-def test_a_run_that_goes_on_is_read_again(factory, tmp_path):
+def test_refresh_reads_an_unfinished_run_again(factory, tmp_path):
     shutil.copytree(factory.run("recipe"), tmp_path / "run")
     log = tmp_path / "run" / "log.jsonl"
     lines = log.read_text().splitlines(keepends=True)
@@ -129,7 +129,7 @@ def test_a_run_that_goes_on_is_read_again(factory, tmp_path):
     assert len(analyzer.loss_curve()) == 24
 
 
-def test_a_run_without_checkpoints_has_its_log(factory, tmp_path):
+def test_without_checkpoints_the_log_is_still_analysed(factory, tmp_path):
     shutil.copytree(factory.run("recipe"), tmp_path / "run",
                     ignore=shutil.ignore_patterns("checkpoints", "best", "final"))
     analyzer = TrainingAnalyzer(tmp_path / "run")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...plots import Picture
 
 
-class Request(NamedTuple):
+class FigureRequest(NamedTuple):
     """The arguments of one call."""
 
     inputs: list[str]
@@ -45,7 +45,7 @@ class Request(NamedTuple):
         return path
 
 
-def _attention(request: Request) -> "Picture":
+def _attention(request: FigureRequest) -> "Picture":
     from ...report.figures import attention_overview, create_attention_heatmap
     text = request.only("one text")
     model, tokenizer = request.opened()
@@ -54,27 +54,27 @@ def _attention(request: Request) -> "Picture":
     return create_attention_heatmap(model, text, request.layer or 0, request.head or 0, tokenizer)
 
 
-def _gradients(request: Request) -> "Picture":
+def _gradients(request: FigureRequest) -> "Picture":
     from ...report.figures import gradient_flow
     return gradient_flow(*request.opened(), request.only("one text"))
 
 
-def _layers(request: Request) -> "Picture":
+def _layers(request: FigureRequest) -> "Picture":
     from ...report.figures import layer_similarity
     return layer_similarity(*request.opened(), lines(request.inputs))
 
 
-def _projection(request: Request) -> "Picture":
+def _projection(request: FigureRequest) -> "Picture":
     from ...report.figures import sentence_projection
     return sentence_projection(*request.opened(), lines(request.inputs), request.method, request.seed)
 
 
-def _landscape(request: Request) -> "Picture":
+def _landscape(request: FigureRequest) -> "Picture":
     from ...report.figures import landscape
     return landscape(*request.opened(), lines(request.inputs), plane=request.plane, seed=request.seed)
 
 
-def _spectra(request: Request) -> "Picture":
+def _spectra(request: FigureRequest) -> "Picture":
     from ...report.figures import weight_spectra
     if request.inputs:
         raise InputError(f"The figure of spectra takes no input, but {request.inputs[0]!r} is given; "
@@ -82,27 +82,27 @@ def _spectra(request: Request) -> "Picture":
     return weight_spectra(load(request.model), request.layer)
 
 
-def _training(request: Request) -> "Picture":
+def _training(request: FigureRequest) -> "Picture":
     from ...report.figures import training_curves
     return training_curves(request.file("the directory of one run"), request.corpus)
 
 
-def _weights(request: Request) -> "Picture":
+def _weights(request: FigureRequest) -> "Picture":
     from ...report.figures import weight_evolution
     return weight_evolution(request.file("the directory of one run"))
 
 
-def _probe(request: Request) -> "Picture":
+def _probe(request: FigureRequest) -> "Picture":
     from ...report.figures import probe_accuracy
     return probe_accuracy(request.file("one file, the output of mini-bert probe --json"))
 
 
-def _confusion(request: Request) -> "Picture":
+def _confusion(request: FigureRequest) -> "Picture":
     from ...report.figures import confusion
     return confusion(request.file("one file with a true and a predicted label per line"))
 
 
-FIGURES: dict[str, Callable[[Request], "Picture"]] = {
+FIGURES: dict[str, Callable[[FigureRequest], "Picture"]] = {
     "attention": _attention, "gradients": _gradients, "layers": _layers, "projection": _projection,
     "landscape": _landscape, "spectra": _spectra, "training": _training, "weights": _weights, "probe": _probe,
     "confusion": _confusion}
@@ -133,7 +133,7 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), 
     if kind not in FIGURES:
         raise InputError(f"There is no figure {kind!r}; choose one of {', '.join(FIGURES)}.")
     target = out if out is not None else Path(f"{kind}.png")
-    request = Request(inputs or [], model, layer, head, plane, method, corpus, seed)
+    request = FigureRequest(inputs or [], model, layer, head, plane, method, corpus, seed)
     try:
         path = FIGURES[kind](request).save(target)
     except (ModuleNotFoundError, ValueError) as error:        # the plots raise only built-in errors

@@ -40,7 +40,7 @@ def files_of(option: str, names: list[str] | None) -> list[Path]:
     return [Path(source.name) for source in find_sources(names)] if names else []
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line that is not blank, and its place."""
 
     text: str
@@ -48,9 +48,9 @@ class Line(NamedTuple):
     number: int               # in its file, from 1
 
 
-def placed_lines(files: list[str] | None) -> list[Line]:
+def placed_lines(files: list[str] | None) -> list[TextLine]:
     """The lines of the files, or of standard input, that are not blank."""
-    found = [Line(line, source.name, number) for source in find_sources(files or ["-"])
+    found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"])
              for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
     if not found:
         raise InputError("The input has no text; give at least one line that is not blank.")

@@ -72,7 +72,7 @@ def test_one_text_comes_with_its_weights():
 def test_a_text_can_be_masked():
     report = explore_attention_heads(small(), tokenizer(), TEXT, mask=[2])
     assert report.tokens[2] == "[MASK]"
-    assert report.queries == 4            # a mask asks as the word that it hides does
+    assert report.queries == 4            # [MASK] is a query like an ordinary token
     with pytest.raises(InputError, match="single text"):
         explore_attention_heads(small(), tokenizer(), [TEXT], mask=[2])
 

@@ -8,20 +8,20 @@ from mini_bert.exercises.stubs import solution_source
 
 # a change to the solution, and the rule that it violates
 MISTAKES = [
-    ("return seen, ids.copy(), chosen", "return seen, seen.copy(), chosen", "targets are the ids"),
+    ("return seen, ids.copy(), chosen", "return seen, seen.copy(), chosen", "targets are the original ids"),
     ("ordinary = ~np.isin(ids, SPECIAL)", "ordinary = ids != 0", "specials are never chosen"),
     ("seen[chosen & (lot < 0.8)] = MASK", "seen[(chosen | (lot < 0.01)) & (lot < 0.8)] = MASK",
      "only the chosen change"),
     ("    lot = rng", "    chosen = ordinary & (rng.random(ids.shape) < SHARE)\n    lot = rng",
-     "the count in each row"),
-    ("return seen, ids.copy(), chosen", "return seen, ids.copy(), seen != ids", "the count in each row"),
+     "the number in each row"),
+    ("return seen, ids.copy(), chosen", "return seen, ids.copy(), seen != ids", "the number in each row"),
     ("rng.integers(len(SPECIAL), vocab_size, ids.shape)", "rng.integers(vocab_size, size=ids.shape)",
      "random tokens are ordinary"),
-    ("rng.permutation(places)[:count]", "places[:count]", "every position alike"),
+    ("rng.permutation(places)[:count]", "places[:count]", "all positions are equally likely"),
     ("seen[chosen & (lot < 0.8)] = MASK", "seen[chosen] = MASK", "[MASK] in 80 %"),
     ("(lot >= 0.8) & (lot < 0.9)", "(lot >= 0.8)", "unchanged in 10 %"),
     ("rng.integers(len(SPECIAL), vocab_size, ids.shape)", "np.full(ids.shape, rng.integers(5, vocab_size))",
-     "the random ones are of all kinds"),
+     "random tokens are varied"),
 ]
 
 

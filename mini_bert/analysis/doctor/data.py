@@ -9,7 +9,7 @@ from ...errors import CorpusError
 from ...text.corpora.corpus import Corpus
 from .symptoms import Case, Certainty, Finding, disease
 
-WINDOW = 32                   # consecutive tokens; so many do not repeat by chance
+WINDOW = 32                   # consecutive tokens; so long a window does not repeat by chance
 LEAST_SENTENCE = 8            # tokens; shorter sentences repeat in any text
 MOST_TOKENS = 2_000_000       # windows compared at most; a larger corpus is sampled by content
 DUPLICATE = 0.3               # of the text; Wikipedia and books repeat a thousandth, documentation a tenth

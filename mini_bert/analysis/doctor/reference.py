@@ -45,7 +45,7 @@ class ReferenceCurve:
         return float(np.interp(tokens, self.tokens, self.mean)), low if banded else None, high if banded else None
 
     def until(self, tokens: float) -> "ReferenceCurve":
-        """The curve up to `tokens`, to be drawn with a run that has seen so many."""
+        """The curve up to `tokens`, to be drawn together with a run."""
         rows = np.stack([self.tokens, self.mean, self.low, self.high])
         part = rows[:, self.tokens <= tokens]
         if self.tokens[0] < tokens < self.tokens[-1]:

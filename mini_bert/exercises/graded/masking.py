@@ -71,18 +71,18 @@ def _evenness(s: Sample) -> float:
 # a random token equals the old one with probability 1 / (V - 5)
 _SAME = 0.1 + 0.1 / (V - len(SPECIAL))
 RULES = [
-    Rule("targets are the ids", lambda s: float((s.targets != s.ids).mean()),
+    Rule("targets are the original ids", lambda s: float((s.targets != s.ids).mean()),
          "The second output is the target: the original ids, before masking."),
     Rule("specials are never chosen", lambda s: float((s.chosen & ~s.ordinary).mean()),
          "Special tokens are chosen: choose only ordinary ones. Predicting [CLS], [SEP] and padding teaches nothing."),
     Rule("only the chosen change", lambda s: float(((s.seen != s.ids) & ~s.chosen).mean()),
          "Tokens change that are not marked as chosen: the input would be damaged where there is no target."),
-    Rule("the count in each row", lambda s: float((s.chosen.sum(axis=1) != s.wanted).mean()),
+    Rule("the number in each row", lambda s: float((s.chosen.sum(axis=1) != s.wanted).mean()),
          "The number chosen in a row is not max(1, round(0.15 n)) of its n ordinary tokens. An independent "
          "draw per token gives 0.15 n only on average; chosen = (seen != ids) loses the tenth that stays."),
     Rule("random tokens are ordinary", lambda s: float((np.isin(s.seen, SPECIAL[:MASK]) & s.chosen).mean()),
          "Some random tokens are special tokens: draw from 5 to V - 1."),
-    Rule("every position alike", _evenness,
+    Rule("all positions are equally likely", _evenness,
          "Some positions are chosen more often than others: shuffle the ordinary positions of a row before taking the "
          "first of them.", LIMIT),
     Rule("[MASK] in 80 %", _share(lambda s: s.seen == MASK, 0.8),
@@ -92,7 +92,7 @@ RULES = [
          "target.", LIMIT),
     Rule("random in 10 %", _share(lambda s: (s.seen != MASK) & (s.seen != s.ids), 0.2 - _SAME),
          "A tenth of the chosen tokens become random tokens.", LIMIT),
-    Rule("the random ones are of all kinds", lambda s: _variety(s),
+    Rule("random tokens are varied", lambda s: _variety(s),
          "There are few distinct random tokens: draw one for each position, from all ordinary ids.", LIMIT),
 ]
 

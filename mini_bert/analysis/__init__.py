@@ -1,4 +1,4 @@
-"""Arrays that explain a model and its training: what it computes, how it learns, and what ails it."""
+"""Arrays that explain a model and its training: what it computes, how it learns, and what is wrong with a run."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -69,9 +69,8 @@ if TYPE_CHECKING:
     from .passes.patching import patch_activations, patch_texts
     from .passes.saliency import explain_prediction, gradient_times_input, integrated_gradients
 
-# Loaded when first asked for: one of them does not bring the others along. A function with the name of its module
-# (logit_lens, head_importance) is not here, as the name is the module's.
-_LATER = {name: module for module, names in {
+# Imported on first use, so that one name does not import the others.
+_LAZY = {name: module for module, names in {
     "attention.heads": ("explore_attention_heads", "query_key_terms"),
     "passes.backward_steps": ("step_through_backward_pass", "verify_entry"),
     "passes.components": ("MathematicalAnalyzer",),
@@ -90,11 +89,11 @@ _LATER = {name: module for module, names in {
     "doctor.symptoms": ("Finding",),
     "dynamics.training_analyzer": ("TrainingAnalyzer",),
     "dynamics.weight_evolution": ("analyze_weight_evolution", "compute_stable_rank", "representation_evolution",
-                         "track_weight_changes", "weight_spectrum"),
+                                  "track_weight_changes", "weight_spectrum"),
 }.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""The batch that an analysis looks at, and its loss."""
+"""The loss and gradient of a batch, for the analyses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +14,12 @@ from ..text.batches import MLMBatch
 from ..training.workers import Workers
 
 DataBatch = MLMBatch | Sequence[Any]
-_AT_A_TIME = 16               # sequences of a forward pass, so that a large batch needs little memory
+_AT_A_TIME = 16               # sequences per forward pass, to limit memory
 
 
 def as_batch(data_batch: DataBatch) -> MLMBatch:
-    """An MLMBatch, or (input_ids, target_ids, mask_positions), as `mask_tokens` gives them, and an attention mask."""
+    """An MLMBatch from one, or from (input_ids, target_ids, mask_positions) as `mask_tokens` returns them, optionally
+    with an attention mask."""
     if isinstance(data_batch, MLMBatch):
         batch = data_batch
     elif isinstance(data_batch, Sequence) and 3 <= len(data_batch) <= 4:
@@ -26,10 +27,10 @@ def as_batch(data_batch: DataBatch) -> MLMBatch:
         real = mask[0].astype(bool) if mask else np.ones(ids.shape, bool)
         batch = MLMBatch(ids, targets, positions.astype(bool), real)
     else:
-        raise InputError("A batch is an MLMBatch, or (input_ids, target_ids, mask_positions) and an attention mask if "
-                         "there is padding.")
+        raise InputError("A batch must be an MLMBatch, or (input_ids, target_ids, mask_positions) with an attention "
+                         "mask if there is padding.")
     if batch.input_ids.ndim != 2 or not batch.mask_positions.any():
-        raise InputError("A batch must be of shape (sequences, tokens) with something masked, so that it has a loss.")
+        raise InputError("A batch must have the shape (sequences, tokens) and at least one masked position.")
     return batch
 
 

@@ -1,4 +1,4 @@
-"""MathematicalExplorer: a model and a tokenizer, and what they do with a text."""
+"""MathematicalExplorer: the analyses of one text, for a model and its tokenizer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ from .passes.logit_lens import LogitLens, lens_of_text
 from .passes.saliency import Saliency, explain_prediction
 from .passes.sequences import read_sentence
 
-_FEWEST = 4                   # tokens that a similarity of layers needs
+_FEWEST = 4                   # tokens needed to compare layers
 
 
 @dataclass(frozen=True, eq=False)
 class LayerComparison:
-    """How the tokens of a text are represented from layer to layer; [CLS] and [SEP] are left out."""
+    """The representations of a text's tokens from layer to layer, without [CLS] and [SEP]."""
 
-    names: list[str]                      # embeddings, hidden_0, ..., and final_hidden where a LayerNorm makes it
+    names: list[str]                      # embeddings, hidden_0, ..., and final_hidden if there is a final LayerNorm
     tokens: list[str]
-    similarity: Floats                    # linear CKA of each pair of layers, debiased; rough for few tokens
-    cosine: Floats                        # (layers - 1, tokens): of each token's vector with the one a layer before
+    similarity: Floats                    # debiased linear CKA of each pair of layers; imprecise for few tokens
+    cosine: Floats                        # (layers - 1, tokens): between a token's vectors in consecutive layers
     geometry: dict[str, RepresentationGeometry]
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class LayerComparison:
 
 def compare_layer_representations(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *,
                                   mask: Sequence[int] = ()) -> LayerComparison:
-    """The layers of a model on one text; the tokens at the positions `mask` are replaced by [MASK]."""
+    """Compare the layers of a model on one text; the tokens at the positions `mask` are replaced by [MASK]."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
     words = tokenizer.vocabulary.ordinary[sentence.ids] | (sentence.ids == tokenizer.vocabulary.mask)
     if words.sum() < _FEWEST:
@@ -63,14 +63,14 @@ def compare_layer_representations(model: MiniBERT, tokenizer: WordPieceTokenizer
 
 
 class MathematicalExplorer:
-    """What a model does with a text: each method is the function of its name, for this model and tokenizer."""
+    """Analyses of a text: each method is the function of the same name, for this model and tokenizer."""
 
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer):
         require_vocabulary(model, tokenizer)
         self.model, self.tokenizer = model, tokenizer
 
     def explore_attention_heads(self, text: str | Sequence[str], *, mask: Sequence[int] = ()) -> HeadReport:
-        """What each attention head looks at: statistics, a type, and for one text the weights."""
+        """What each attention head attends to: statistics, a type, and for a single text the weights."""
         return explore_attention_heads(self.model, self.tokenizer, text, mask=mask)
 
     def step_through_forward_pass(self, text: str, *, mask: Sequence[int] = ()) -> ForwardPass:
@@ -84,7 +84,7 @@ class MathematicalExplorer:
 
     def analyze_gradient_flow(self, text: str, *, mask: Sequence[int] = (),
                               targets: Mapping[int, str | int] | None = None, seed: int = 0) -> GradientFlow:
-        """How the gradient spreads by layer and component; without masks some words are masked, by the seed."""
+        """The gradient by layer and component; without masks, words are masked by the seed."""
         return analyze_gradient_flow(self.model, self.tokenizer, text, mask=mask, targets=targets, seed=seed)
 
     def compare_layer_representations(self, text: str, *, mask: Sequence[int] = ()) -> LayerComparison:
@@ -92,11 +92,11 @@ class MathematicalExplorer:
         return compare_layer_representations(self.model, self.tokenizer, text, mask=mask)
 
     def logit_lens(self, text: str, *, mask: Sequence[int] = (), positions: Sequence[int] | None = None) -> LogitLens:
-        """What each layer would predict."""
+        """What the model would predict from each layer."""
         return lens_of_text(self.model, self.tokenizer, text, mask=mask, positions=positions)
 
     def explain_prediction(self, text: str, position: int, target: str | int, *, against: str | int | None = None,
                            method: str = "integrated gradients", mask: Sequence[int] = ()) -> Saliency:
-        """Which tokens a prediction rests on."""
+        """Which tokens a prediction depends on."""
         return explain_prediction(self.model, self.tokenizer, text, position, target, against=against, method=method,
                                   mask=mask)

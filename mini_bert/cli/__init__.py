@@ -8,7 +8,7 @@ from typing import NoReturn
 
 
 def main() -> None:
-    """Run the command line; a refused input is one sentence on standard error and exit code 2."""
+    """Run the command line. Invalid input ends it with one sentence on standard error and exit code 2."""
     try:
         from .app import app
     except ModuleNotFoundError as error:
@@ -17,23 +17,23 @@ def main() -> None:
         sys.exit(f"The command line needs {error.name}: pip install mini-bert, or pip install {error.name}.")
     from ..errors import MiniBertError
 
-    if hasattr(signal, "SIGPIPE"):    # if the reader of our output goes, as `head` does, go quietly
+    if hasattr(signal, "SIGPIPE"):    # end quietly when a reader such as `head` closes the pipe
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _terminate)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):      # a terminal that cannot show a letter is shown its number
+        if isinstance(stream, io.TextIOWrapper):      # print characters that the terminal cannot show as escapes
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
         sys.exit(2)
-    except OSError as error:          # a name that no file can have, a folder that may not be read
+    except OSError as error:          # an invalid file name, a folder without permission
         where = f"{str(error.filename)[:200]}: " if error.filename else ""
         print(f"mini-bert: {where}{error.strerror or error}.", file=sys.stderr)
         sys.exit(2)
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM ends the process as an error does, so that what is half written is removed."""
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Turn SIGTERM into an exception, so that partly written files are removed."""
     sys.exit(128 + number)

@@ -1,88 +1,121 @@
-"""The verbs, each from its own file, which is imported when the verb is called.
+"""The table of commands. Each command is in a file of its own, which is imported when the command is called.
 
-A new verb needs its file and one line in VERBS.
+A new command needs its file and one line in COMMANDS.
 """
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
-from .imports import with_imports
+from .imports import Imports, load_imports, with_imports
 
-# the name of a verb: its module here, and in it a command's function or, for verbs of verbs, a typer.Typer
-VERBS = {
-    "selftest": "learn.selftest:selftest_command",
-    "gradcheck": "learn.gradcheck:gradcheck_command",
-    "new": "learn.new:app",
-    "config": "tools.config:config_command",
-    "presets": "tools.presets:presets_command",
-    "fit": "train.fit:fit_command",
-    "pretrain": "train.pretrain:pretrain_command",
-    "resume": "train.pretrain:resume_command",
-    "find-lr": "train.searches:find_lr_command",
-    "overfit": "train.searches:overfit_command",
-    "lab": "train.lab:lab_command",
-    "evaluate": "measure.evaluate:evaluate_command",
-    "fill-mask": "use.inference:fill_mask_command",
-    "embed": "use.inference:embed_command",
-    "similar": "use.inference:similar_command",
-    "score": "use.inference:score_command",
-    "finetune": "train.finetune:finetune_command",
-    "predict": "train.finetune:predict_command",
-    "probe": "measure.probe:probe_command",
-    "blimp": "measure.zero_shot:blimp_command",
-    "agreement": "measure.zero_shot:agreement_command",
-    "facts": "measure.zero_shot:facts_command",
-    "similarity": "measure.zero_shot:similarity_command",
-    "exercise": "learn.exercise:app",
-    "doctor": "look.doctor:doctor_command",
-    "report": "look.report:report_command",
-    "plot": "look.plot:plot_command",
-    "explore": "look.explore:explore_command",
-    "memory": "tools.bench:memory_command",
-    "bench": "tools.bench:app",
-    "tokenizer": "train.tokenizer:app",
-    "data": "train.data:app",
+
+class Entry(NamedTuple):
+    """A command's line in `mini-bert --help`, and where its code is."""
+
+    target: str               # module:member, the member a function or, for a command with subcommands, a typer.Typer
+    summary: str
+
+
+# group, which is a panel of --help -> command -> its entry
+COMMANDS = {
+    "Learn": {
+        "selftest": Entry("learn.selftest:selftest_command", "Check that the installation computes what it should."),
+        "gradcheck": Entry("learn.gradcheck:gradcheck_command", "Check every gradient against finite differences."),
+        "exercise": Entry("learn.exercise:app", "Write backward passes and find planted bugs, graded."),
+        "new": Entry("learn.new:app", "Write a starting file for a variant of your own."),
+    },
+    "Train": {
+        "fit": Entry("train.fit:fit_command", "Make a model of your own text in one command."),
+        "tokenizer": Entry("train.tokenizer:app", "Learn a vocabulary; encode, decode and inspect text."),
+        "data": Entry("train.data:app", "Prepare a corpus for training, or look into one."),
+        "pretrain": Entry("train.pretrain:pretrain_command", "Pre-train a model on a corpus."),
+        "resume": Entry("train.pretrain:resume_command", "Continue a run from its newest checkpoint."),
+        "finetune": Entry("train.finetune:finetune_command", "Fine-tune a model for a task."),
+        "find-lr": Entry("train.searches:find_lr_command", "Find a learning rate by a range test."),
+        "overfit": Entry("train.searches:overfit_command", "Overfit one batch, to test model and training."),
+        "lab": Entry("train.lab:lab_command", "Compare training configs over several seeds."),
+    },
+    "Use": {
+        "fill-mask": Entry("use.inference:fill_mask_command", "Predict the words at \\[MASK]."),
+        "embed": Entry("use.inference:embed_command", "Turn sentences into vectors."),
+        "similar": Entry("use.inference:similar_command", "Find the sentences nearest to a query."),
+        "score": Entry("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
+        "predict": Entry("train.finetune:predict_command", "Predict with a fine-tuned model."),
+    },
+    "Evaluate": {
+        "evaluate": Entry("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
+        "probe": Entry("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
+        "blimp": Entry("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
+        "agreement": Entry("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
+        "facts": Entry("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "similarity": Entry("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
+    },
+    "Look": {
+        "explore": Entry("look.explore:explore_command", "Look into a model in the browser."),
+        "doctor": Entry("look.doctor:doctor_command", "Diagnose a training run."),
+        "report": Entry("look.report:report_command", "Write an HTML page about a training run."),
+        "plot": Entry("look.plot:plot_command", "Draw attention, gradients, training curves and more."),
+    },
+    "Tools": {
+        "config": Entry("tools.config:config_command", "Show a config's sizes, parameters and memory."),
+        "presets": Entry("tools.presets:presets_command", "List the model presets."),
+        "memory": Entry("tools.bench:memory_command", "Predict and measure the memory of training."),
+        "bench": Entry("tools.bench:app", "Measure the speed of training."),
+    },
 }
 WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data", "report", "plot")
 _HELP = {"help_option_names": ["-h", "--help"]}
+_ENTRIES = {name: entry for group in COMMANDS.values() for name, entry in group.items()}
+_LISTED = {name: TyperCommand(name, help=entry.summary, rich_help_panel=panel)
+           for panel, group in COMMANDS.items() for name, entry in group.items()}
 
 
-class _Verbs(Mapping[str, Any]):
-    """Imports the file of a verb when it is asked for: filling a mask does not wait for the trainer's code."""
+class _Commands(Mapping[str, Any]):
+    """The commands by name. Looking one up imports its file, so `fill-mask` does not wait for the trainer's code."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(VERBS)
+        return iter(_ENTRIES)
 
     def __len__(self) -> int:
-        return len(VERBS)
+        return len(_ENTRIES)
 
     def __getitem__(self, name: str) -> Any:
-        module, _, member = VERBS[name].partition(":")
-        verb = getattr(import_module(f".{module}", __package__), member)
-        if isinstance(verb, typer.Typer):
-            for registered in verb.registered_commands if name not in WITHOUT_MODEL else ():
+        module, _, member = _ENTRIES[name].target.partition(":")
+        target = getattr(import_module(f".{module}", __package__), member)
+        if isinstance(target, typer.Typer):
+            for registered in target.registered_commands if name not in WITHOUT_MODEL else ():
                 registered.callback = with_imports(registered.callback)
-            made: Any = get_group(verb)
+            command: Any = get_group(target)
         else:
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
-            alone.command(name)(verb if name in WITHOUT_MODEL else with_imports(verb))
-            made = get_command(alone)
-        made.name = name
-        return made
+            single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
+            single.command(name)(target if name in WITHOUT_MODEL else with_imports(target))
+            command = get_command(single)
+        command.name = name
+        return command
 
 
 class _Group(TyperGroup):
-    """The program, whose verbs are not there before they are needed."""
+    """Lists its commands from the table, and imports only the one that is run."""
 
     def __init__(self, **attributes: Any):
         super().__init__(**attributes)
-        self.commands = _Verbs()          # type: ignore[assignment]
+        self.commands = _Commands()       # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_LISTED)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _LISTED.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else self.commands[name], rest
 
 
 app = typer.Typer(cls=_Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -96,6 +129,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def mini_bert(version: Annotated[bool, typer.Option(
+def mini_bert(imports: Imports = None, version: Annotated[bool, typer.Option(
         "--version", help="Print the version.", callback=_show_version, is_eager=True)] = False) -> None:
     """BERT in pure NumPy: every formula, every gradient, on a laptop's CPU."""
+    load_imports(imports)

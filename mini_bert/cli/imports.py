@@ -7,9 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-_Imports = Annotated[list[str] | None, typer.Option(
+Imports = Annotated[list[str] | None, typer.Option(
     "--import", metavar="FILE", help="A Python file that registers words of your own (may be repeated); see "
     "docs/extending.md.", show_default=False)]
+
+
+def load_imports(files: list[str] | None) -> None:
+    """Run the files, whose words are known from then on."""
+    if files:
+        from ..plugins import import_file  # not above: it brings the core along, which `--help` does not need
+
+        for file in files:
+            import_file(file)
 
 
 def with_imports(command: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -21,14 +30,11 @@ def with_imports(command: Callable[..., Any] | None) -> Callable[..., Any]:
 
     @wraps(command)
     def loading(*arguments: Any, imports: list[str] | None = None, **options: Any) -> Any:
-        from ..plugins import import_file
-
-        for file in imports or []:
-            import_file(file)
+        load_imports(imports)
         return command(*arguments, **options)
 
-    option = inspect.Parameter("imports", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Imports)
+    option = inspect.Parameter("imports", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Imports)
     loading.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*signature.parameters.values(), option])
-    loading.__annotations__ = {**command.__annotations__, "imports": _Imports}
+    loading.__annotations__ = {**command.__annotations__, "imports": Imports}
     return loading

@@ -1,6 +1,6 @@
-"""What every command shares: its common options, and where its output goes.
+"""What all commands share: common options, and where output goes.
 
-With --json one object goes to standard output and everything else to standard error; with --quiet only
+With --json, one object goes to standard output and everything else to standard error. With --quiet, only
 the result is printed.
 """
 
@@ -16,8 +16,8 @@ from rich.text import Text
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
 ThreadsOption = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is remembered.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Recompute, ignoring cached results.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 
 
 class Output:
@@ -26,20 +26,20 @@ class Output:
     def __init__(self, as_json: bool, quiet: bool):
         self.as_json, self.quiet = as_json, quiet
         self.console = Console(highlight=False, emoji=False, stderr=as_json)
-        if not self.console.is_terminal:      # lines that a program reads are not folded
+        if not self.console.is_terminal:      # do not wrap lines that another program reads
             self.console = Console(highlight=False, emoji=False, stderr=as_json, width=200)
 
     def say(self, *what: Any) -> None:
-        """Something for a person to read on the way; not with --json or --quiet."""
+        """Print a message before the result, unless --json or --quiet is given."""
         if not (self.quiet or self.as_json):
             self._print(*what)
 
     def _print(self, *what: Any) -> None:
-        for item in what:      # a sentence is left whole, a table fitted to the width
+        for item in what:      # sentences are not wrapped, tables fit the width
             self.console.print(item, soft_wrap=isinstance(item, str | Text))
 
     def result(self, data: dict[str, Any], *shown: Any) -> None:
-        """The result: the data as JSON, or what a person is shown instead."""
+        """Print the result: `data` with --json, otherwise `shown`."""
         if self.as_json:
             json.dump(data, sys.stdout, indent=2)
             print()
@@ -48,7 +48,7 @@ class Output:
 
 
 def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """A table with these columns, those in `right` aligned to the right."""
+    """A table with these columns; the ones in `right` are right-aligned."""
     made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
@@ -56,9 +56,9 @@ def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) 
 
 
 def shown_cost(found: dict[str, Any]) -> str:
-    """A line on what a result cost when it was computed."""
+    """One line: the time and memory that a result took to compute."""
     seconds, memory = found["cost"]["seconds"], found["cost"]["peak_mb"]
-    return f"[dim]Computed in {seconds:,.0f} s, with {memory:,.0f} MB of memory at the most.[/dim]"
+    return f"[dim]Computed in {seconds:,.0f} s with a peak of {memory:,.0f} MB of memory.[/dim]"
 
 
 def verdict(passed: bool) -> str:

@@ -5,7 +5,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 
 
 def progress_bar(*extra: ProgressColumn, quiet: bool = False, of_bytes: bool = False) -> Progress:
-    """A bar with its share or bytes, what `extra` shows, and the time left; nothing if quiet or not at a terminal."""
+    """A bar with counts or bytes, the `extra` columns and the time left; hidden if quiet or not at a terminal."""
     console = Console(stderr=True)
     amount = DownloadColumn() if of_bytes else TextColumn("{task.completed:,.0f}/{task.total:,.0f}")
     return Progress(TextColumn("{task.description}"), BarColumn(), amount, *extra, TimeRemainingColumn(),

@@ -1,4 +1,4 @@
-"""A run as it goes: a live line at a terminal, plain lines elsewhere, on standard error."""
+"""Progress of a training run on standard error: a live line at a terminal, plain lines elsewhere."""
 
 import sys
 from typing import Any
@@ -12,7 +12,7 @@ from ..training.trainer import Trainer
 
 
 class TrainingDisplay(Listener):
-    """Shows loss against its baselines, speed, time left and memory. Enter it around the training."""
+    """Shows loss, baseline losses, speed, time left and memory. Use it as a context manager around the training."""
 
     def __init__(self, quiet: bool = False):
         self.quiet = quiet
@@ -38,8 +38,8 @@ class TrainingDisplay(Listener):
         state = trainer.state
         self._task = self._progress.add_task("training", total=state.total_steps, completed=state.step, shown="")
         if len(trainer.baselines) == len(BASELINES):
-            self.said(f"To beat: {trainer.baselines['uniform_loss']:.3f} by guessing evenly (ln V), "
-                      f"{trainer.baselines['unigram_loss']:.3f} by guessing by frequency.")
+            self.said(f"Baseline losses: {trainer.baselines['uniform_loss']:.3f} for uniform guessing (ln V), "
+                      f"{trainer.baselines['unigram_loss']:.3f} for guessing by token frequency.")
 
     def stepped(self, state: State, loss: float) -> None:
         if self.live and self._task is not None:
@@ -67,7 +67,7 @@ class TrainingDisplay(Listener):
 
 def _line(record: dict[str, Any]) -> str:
     parts = [f"step {record['step']:>6,}/{record['total_steps']:,}"]
-    parts.append("no finite loss" if record["loss"] is None else f"loss {record['loss']:.4f}")
+    parts.append("loss not finite" if record["loss"] is None else f"loss {record['loss']:.4f}")
     if record.get("eval_loss") is not None:
         parts.append(f"held-out {record['eval_loss']:.4f}  accuracy {record['masked_accuracy']:.1%}")
     parts.append(f"rate {record['learning_rate']:.2e}")

@@ -1,6 +1,6 @@
-"""What a learner has written: a file that is run, and whose mistakes become sentences.
+"""A learner's answer: a file whose functions are run.
 
-Whatever goes wrong inside it is told with the learner's own line; no traceback of ours is shown.
+An exception in it becomes one sentence with the learner's own line, and no traceback is shown.
 """
 
 import sys
@@ -17,11 +17,11 @@ import numpy as np
 from ..errors import DataError
 
 _MODULE = "mini_bert_exercise_answer"
-_LONGEST = 1_000_000          # bytes; nobody writes a backward of that length
+_LONGEST = 1_000_000          # bytes; an answer is never that long
 
 
 class AnswerError(Exception):
-    """A mistake in the answer, as a sentence, and the exception that it was, if it was one."""
+    """A mistake in the answer as a sentence, and the type of the exception if there was one."""
 
     def __init__(self, sentence: str, kind: type[BaseException] | None = None):
         super().__init__(sentence)
@@ -39,21 +39,21 @@ class Answer:
 
     @classmethod
     def read(cls, path: Path) -> "Answer":
-        """From a file; one that is not there or no text is refused."""
+        """Read a file; a missing file or one that is not text is an error."""
         try:
             if path.stat().st_size > _LONGEST:
-                raise DataError(f"{path} is larger than {_LONGEST:,} bytes, so it is no answer to an exercise.")
+                raise DataError(f"{path} is larger than {_LONGEST:,} bytes; name the file of an answer.")
             source = path.read_bytes().decode("utf-8")
         except FileNotFoundError:
-            raise DataError(f"There is no file {path}; begin with: mini-bert exercise start NAME.") from None
+            raise DataError(f"There is no file {path}; create it with: mini-bert exercise start NAME.") from None
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
         except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not text in UTF-8: byte {error.start}.") from None
+            raise DataError(f"{path} is not UTF-8 text: byte {error.start} is invalid.") from None
         return cls(source, str(path), path.parent)
 
     def call(self, function: str, *arguments: Any, **options: Any) -> Any:
-        """What the learner's function returns; what it raises becomes a AnswerError."""
+        """Call one of the learner's functions; an exception becomes an AnswerError."""
         found = vars(self._module).get(function)
         if not callable(found):
             raise AnswerError(f"{self.name} has no function {function}.")
@@ -62,27 +62,27 @@ class Answer:
 
     @contextmanager
     def _running(self, folder: Path | None = None) -> Iterator[None]:
-        """While the learner's code runs: what it prints goes to standard error, what it raises becomes a sentence."""
+        """Run the learner's code: its prints go to standard error, its exceptions become AnswerErrors."""
         path, before = list(sys.path), sys.modules.get(_MODULE)
-        sys.modules[_MODULE] = self._module               # dataclasses look themselves up there
+        sys.modules[_MODULE] = self._module               # dataclasses look up their module there
         if folder is not None:
             sys.path.insert(0, str(folder.resolve()))
         try:
             with redirect_stdout(sys.stderr), warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")           # a NaN is told in its own words
+                warnings.simplefilter("ignore")           # the grader reports NaN itself
                 yield
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise AnswerError(self._told(error), type(error)) from None
+            raise AnswerError(self._sentence(error), type(error)) from None
         finally:
             sys.path[:] = path
             del sys.modules[_MODULE]
             if before is not None:
                 sys.modules[_MODULE] = before
 
-    def _told(self, error: BaseException) -> str:
-        """The exception in one sentence, with the learner's line where it happened."""
+    def _sentence(self, error: BaseException) -> str:
+        """The exception in one sentence, with the learner's line."""
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == self.name]
         if isinstance(error, SyntaxError) and error.filename == self.name:
             lines.append(error.lineno)

@@ -1,4 +1,4 @@
-"""Exercises that are graded by comparison: a backward with finite differences of its forward."""
+"""Exercises graded by comparison, such as a backward with finite differences of its forward."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,39 +13,39 @@ from ..core.arrays import Array
 from ..core.gradcheck import Check, numerical_gradient
 from ..randomness import generator
 from .answer import Answer, AnswerError
-from .exercise import Clues, Exercise, Grade, Pieces, named
+from .exercise import Clues, Exercise, Grade, Pieces, outputs_by_name
 from .grading import compare
 
 STEP = 1e-4
 
 
 def slopes(loss: Callable[[], float], x: Array) -> Array:
-    """d loss / dx by central differences with two steps, extrapolated, so that their error in h^2 cancels."""
+    """d loss / dx by central differences with two step sizes, extrapolated so that the h^2 error cancels."""
     coarse, fine = numerical_gradient(loss, x, 2 * STEP), numerical_gradient(loss, x, STEP)
     made: Array = (4 * fine - coarse) / 3
     return made
 
 
 @dataclass(frozen=True, eq=False)
-class Compared(Exercise):
-    """An exercise whose outputs are arrays that can be computed in another way, and compared."""
+class ComparedExercise(Exercise):
+    """An exercise whose output arrays are compared with correct ones."""
 
     clues: Clues = field(default_factory=Clues)
 
     @abstractmethod
     def cases(self, seed: int) -> tuple[Pieces, ...]:
-        """The cases with all their pieces."""
+        """The cases with all their values."""
 
     @abstractmethod
     def attempt(self, answer: Answer, pieces: Pieces) -> dict[str, Any]:
-        """The outputs of an answer in one case, by name."""
+        """Run an answer on one case; its outputs by name."""
 
     def grade(self, answer: Answer, seed: int = 0) -> Grade:
         return compare(self.name, self.cases(seed), lambda pieces: self.attempt(answer, pieces), self.clues, self.hints)
 
 
 @dataclass(frozen=True, eq=False)
-class Backward(Compared):
+class BackwardExercise(ComparedExercise):
     """NAME_backward, compared with central differences of NAME_forward under a random cotangent."""
 
     checks: Sequence[Check] = ()
@@ -59,7 +59,7 @@ class Backward(Compared):
     def writes(self) -> str:
         return f"{self.name}_backward"
 
-    @lru_cache(maxsize=4)                                 # noqa: B019  exercises live as long as the process
+    @lru_cache(maxsize=4)                                 # noqa: B019  exercises are never freed
     def cases(self, seed: int) -> tuple[Pieces, ...]:
         return tuple(self._case(check, seed) for check in self.checks)
 
@@ -85,13 +85,13 @@ class Backward(Compared):
         inputs = [x.copy() for x in pieces.inputs]
         given = answer.call(self.forward, *inputs, **pieces.check.constants())
         if not isinstance(given, tuple) or len(given) != 2:
-            raise AnswerError(f"{self.forward} must return its result and a cache, as it did at the start.")
+            raise AnswerError(f"{self.forward} must return its result and a cache, as in the stub.")
         y, cache = given
         if np.shape(y) != np.shape(pieces.y) or not np.allclose(np.asarray(y, float), pieces.y, rtol=1e-9, atol=1e-12):
-            raise AnswerError(f"{self.forward} no longer computes what it did when the exercise was started; "
-                        "the backward is graded against that one.")
+            raise AnswerError(f"{self.forward} no longer computes what it does in the stub; restore it, "
+                              "since the backward is graded against it.")
         dy = pieces.dy.copy() if isinstance(pieces.dy, np.ndarray) else pieces.dy
-        made = named(answer.call(self.writes, dy, cache), tuple(pieces.expected), self.writes)
+        made = outputs_by_name(answer.call(self.writes, dy, cache), tuple(pieces.expected), self.writes)
         if np.any(dy != pieces.dy) or any((a != b).any() for a, b in zip(inputs, pieces.inputs, strict=True)):
-            raise AnswerError(f"{self.writes} changes its arguments in place; others may need them, so work on copies.")
+            raise AnswerError(f"{self.writes} changes its arguments in place; work on copies.")
         return made

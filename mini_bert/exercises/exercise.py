@@ -1,7 +1,7 @@
-"""What an exercise is: a solution, inputs to try an answer on, and the results that typical mistakes give.
+"""An exercise: a solution, test inputs, and the results of typical mistakes.
 
-The hints are data. Each exercise has a table of wrong results, computed from the right pieces (`dW = dy^T x`,
-`dx without its third term`), each with its likely cause; an answer that equals one of them gets that cause.
+The hints are data. Each exercise has a table of wrong results (`dW = dy^T x`, `dx without its third term`), computed
+from correct intermediate values, each with its likely cause. An answer that equals one of them gets that cause.
 """
 
 from abc import ABC, abstractmethod
@@ -19,25 +19,25 @@ from ..core.gradcheck import TOLERANCE, relative_error
 from ..errors import InputError
 from .answer import Answer, AnswerError
 
-# Of one case: `case`, its name; `expected`, the right outputs by name; and under its own name each input, each
-# constant, each right output, the cotangent `dy`, and whatever else an exercise works out for its table.
+# One case: `case`, its name; `expected`, the correct outputs by name; and under their own names each input, constant
+# and correct output, the cotangent `dy`, and what an exercise computes for its table of wrong results.
 Pieces = SimpleNamespace
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A typical wrong result: the outputs that it changes, how it comes about, and its likely cause."""
+    """A typical wrong result: the outputs that it changes, its likely cause, and how to compute it."""
 
     outputs: str                                          # names, separated by spaces
     cause: str
-    compute: Callable[[Pieces], Any]                      # an array, or a tuple of as many as there are outputs
+    compute: Callable[[Pieces], Any]                      # an array, or a tuple with one array per output
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.outputs.split())
 
     def results(self, pieces: Pieces) -> dict[str, Any] | None:
-        """By output; None where the mistake could not even be computed, a transposed factor for instance."""
+        """The wrong outputs by name; None if the mistake cannot be computed, for instance because shapes do not fit."""
         try:
             with np.errstate(all="ignore"):
                 made = self.compute(pieces)
@@ -48,16 +48,16 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Clues:
-    """What the grader knows of an exercise's mistakes."""
+    """What the grader knows about the mistakes in an exercise."""
 
     wrong: Sequence[Wrong] = ()
-    sizes: Callable[[Pieces], Mapping[str, float]] = lambda pieces: {}     # factors that a result can be off by
-    places: Callable[[Pieces], Mapping[str, Any]] = lambda pieces: {}      # where errors can be, as masks by name
+    sizes: Callable[[Pieces], Mapping[str, float]] = lambda pieces: {}     # factors by which a result may be wrong
+    places: Callable[[Pieces], Mapping[str, Any]] = lambda pieces: {}      # masks to which errors may be confined
 
 
 @dataclass(frozen=True)
-class Row:
-    """The verdict on one output: its worst relative error, and in which case; or what is wrong with it at all."""
+class OutputGrade:
+    """The grade of one output: its worst relative error and the case, or a note why it cannot be compared."""
 
     output: str
     error: float
@@ -68,12 +68,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Grade:
-    """What the grader says of an answer."""
+    """The grade of an answer."""
 
     exercise: str
-    rows: list[Row]
+    rows: list[OutputGrade]
     hints: list[str]
-    problem: str = ""                                     # why it could not be run at all
+    problem: str = ""                                     # why it could not be run
 
     @property
     def passed(self) -> bool:
@@ -99,11 +99,11 @@ class Exercise(ABC):
 
     @abstractmethod
     def grade(self, answer: Answer, seed: int = 0) -> Grade:
-        """The verdict on an answer."""
+        """Grade an answer."""
 
 
-def named(given: Any, outputs: tuple[str, ...], function: str) -> dict[str, Any]:
-    """What a function returned, by the names of the outputs: one array, a tuple in their order, or a dict."""
+def outputs_by_name(given: Any, outputs: tuple[str, ...], function: str) -> dict[str, Any]:
+    """The result of a function by the names of its outputs; it may be one array, a tuple in order, or a dict."""
     if isinstance(given, dict):
         missing = [name for name in outputs if name not in given]
         if missing:
@@ -111,21 +111,21 @@ def named(given: Any, outputs: tuple[str, ...], function: str) -> dict[str, Any]
         return {name: given[name] for name in outputs}
     values = given if isinstance(given, tuple | list) else (given,)
     if len(values) != len(outputs):
-        what = f"{len(values)} things" if isinstance(given, tuple | list) else f"one {type(given).__name__}"
+        what = f"{len(values)} values" if isinstance(given, tuple | list) else f"one {type(given).__name__}"
         raise AnswerError(f"{function} must return {', '.join(outputs)}, in this order; it returned {what}.")
     return dict(zip(outputs, values, strict=True))
 
 
-def same(a: Any, b: Array) -> bool:
-    """Are both arrays of one shape and equal, but for rounding and the error of differences?"""
+def nearly_equal(a: Any, b: Array) -> bool:
+    """Are both arrays of the same shape and equal within the tolerance of the gradient check?"""
     return isinstance(a, np.ndarray | np.floating) and a.shape == np.shape(b) and a.dtype == np.float64 \
         and bool(np.isfinite(a).all()) and relative_error(np.asarray(a), b) <= TOLERANCE
 
 
-def require(name: str, known: Sequence[str]) -> str:
-    """The name, if there is such an exercise."""
+def require_exercise(name: str, known: Sequence[str]) -> str:
+    """Return the name if it is known; otherwise raise an error."""
     if name in known:
         return name
     near = get_close_matches(name, known, n=1, cutoff=0.0)
-    raise InputError(f"There is no exercise {name!r}; the nearest name is {near[0]!r}, and all are "
+    raise InputError(f"There is no exercise {name!r}; the nearest name is {near[0]!r}; choose one of "
                      f"{', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""What a learner has done so far: a small file in the working folder."""
+"""A learner's progress, in a small file in the working directory."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from ..files import write_files
 FILE = "exercises.json"
 
 
-class Progress:
-    """Exercises that were passed, and how many hints of each were asked for."""
+class ProgressFile:
+    """The exercises that were passed, and the number of hints that were shown for each."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -21,7 +21,7 @@ class Progress:
         return name in self._data["passed"]
 
     def hints(self, name: str) -> int:
-        """How many hints of this exercise have been seen."""
+        """The number of hints shown for this exercise."""
         return int(self._data["hints"].get(name, 0))
 
     def note_passed(self, name: str) -> None:
@@ -39,7 +39,7 @@ class Progress:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    refusal = DataError(f"{path} is not a record of exercises; move it away, and a new one will be begun.")
+    refusal = DataError(f"{path} is not a progress file of exercises; move or delete it, and a new one is written.")
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The file that a learner begins with: the solution, with the body of what is to be written cut out."""
+"""The file that a learner starts with: the solution without the body of the function to write."""
 
 import ast
 from inspect import getsource
@@ -9,12 +9,12 @@ _TODO = "raise NotImplementedError"
 
 
 def solution_source(exercise: Exercise) -> str:
-    """The solution, as it is written."""
+    """The source of the solution."""
     return getsource(exercise.solution)
 
 
 def stub_source(exercise: Exercise) -> str:
-    """The solution without its body: the formula, the working forward, the signature and the shapes stay."""
+    """The solution without that body; the formula, the forward, the signature and the shapes stay."""
     source = solution_source(exercise)
     lines = source.splitlines()
     function = next(node for node in ast.parse(source).body

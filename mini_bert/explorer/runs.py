@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.doctor.run_record import Curve, RunRecord
+from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
 from ..core.storage.checksums import verify_if_checked
 from ..errors import CheckpointError, InputError
@@ -73,10 +73,10 @@ class Run:
                 "step": last.get("step"), "total_steps": last.get("total_steps"), "notes": record.notes,
                 "training": _points(record.training_curve), "heldout": _points(record.heldout_curve),
                 "baselines": {name: value for name in ("uniform_loss", "unigram_loss")
-                              if (value := record.about(name)) is not None}}
+                              if (value := record.stored_baseline(name)) is not None}}
 
 
-def _points(curve: Curve) -> dict[str, list[float]]:
+def _points(curve: LossCurve) -> dict[str, list[float]]:
     """A curve thinned out to what a screen can show, its last point included."""
     every = max(1, len(curve) // _POINTS)
     chosen = np.arange(len(curve))[::-1][::every][::-1]

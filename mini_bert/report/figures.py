@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.doctor.baseline_losses import measured_levels
-from ..analysis.doctor.reference import reference_of
-from ..analysis.doctor.run_record import NotThere, RunRecord
+from ..analysis.doctor.baseline_losses import baseline_losses
+from ..analysis.doctor.reference import reference_curve
+from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..analysis.dynamics.gradient_flow import analyze_gradient_flow
 from ..analysis.dynamics.loss_landscape import analyze_loss_landscape
 from ..analysis.dynamics.weight_evolution import track_weight_changes, weight_spectrum
@@ -132,10 +132,10 @@ def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None
         raise InputError(record.notes[-1])
     tokens = [curve.tokens[-1] for curve in (record.training_curve, record.heldout_curve) if len(curve)]
     try:
-        reference = reference_of(record).until(max(tokens, default=0.0)).to_dict()
-    except NotThere:
+        reference = reference_curve(record).until(max(tokens, default=0.0)).to_dict()
+    except Unavailable:
         reference = None
-    levels = measured_levels(record).to_dict()
+    levels = baseline_losses(record).to_dict()
     return plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
                                                  if levels[name] is not None}, reference)
 

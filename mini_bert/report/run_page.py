@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..analysis.doctor.doctor import Diagnosis, examine_record
-from ..analysis.doctor.reference import Reference, reference_of
-from ..analysis.doctor.run_record import NotThere, RunRecord
+from ..analysis.doctor.reference import ReferenceCurve, reference_curve
+from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..errors import MiniBertError
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart
@@ -43,7 +43,7 @@ def _diagnosis(diagnosis: Diagnosis) -> list[str]:
 
 
 def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
-    known = diagnosis.levels.to_dict()
+    known = diagnosis.baselines.to_dict()
     levels = {name: known[name] for name in ("uniform", "unigram", "bigram") if known[name] is not None}
     lines = [_line(name, curve.tokens, curve.losses)
              for name, curve in (("training loss", run.training_curve), ("held-out loss", run.heldout_curve))
@@ -67,20 +67,20 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
     return [*charts, paragraph(explained)]
 
 
-def _reference(run: RunRecord, tokens: float) -> Reference | None:
-    """The curve of the shipped model that the run can be compared with, up to this many tokens."""
+def _reference(run: RunRecord, tokens: float) -> ReferenceCurve | None:
+    """The shipped model's curve up to so many tokens, if the run can be held against one."""
     try:
-        return reference_of(run).until(tokens)
-    except NotThere:
+        return reference_curve(run).until(tokens)
+    except Unavailable:
         return None
 
 
 def _flow(run: RunRecord) -> list[str]:
     tokens = run.column("tokens")
     charts = []
-    for name, label in (("layer_grad_norm", "gradient norm by part"),
-                        ("update_ratio", "update relative to the weights, by part")):
-        lines = [_line(part, tokens[there], values[there]) for part, values in run.parts(name).items()
+    for name, label in (("layer_grad_norm", "norm of the gradient, by part"),
+                        ("update_ratio", "size of a step beside the weights, by part")):
+        lines = [_line(part, tokens[there], values[there]) for part, values in run.by_param_group(name).items()
                  for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
         if lines:
             charts.append(line_chart(lines, x_label="tokens", y_label=label))
@@ -114,7 +114,7 @@ def _examples(run: RunRecord) -> list[Example]:
     """Empty if the run has no checkpoint, or its corpus cannot be read."""
     try:
         return examples(run.model(), run.corpus)
-    except (NotThere, MiniBertError, IndexError):     # IndexError: a damaged corpus has ids outside the vocabulary
+    except (Unavailable, MiniBertError, IndexError):     # the last: ids in a damaged corpus that the vocabulary has not
         return []
 
 

@@ -1,4 +1,4 @@
-"""Heads that were built to do a known thing are named by it, and their figures are what was built."""
+"""Heads built by hand get the right type and statistics."""
 
 from math import log
 
@@ -14,24 +14,24 @@ from mini_bert.analysis.attention.heads import (
     query_key_terms,
 )
 
-TEXT = "the cat sat ."                    # with [CLS] and [SEP] six tokens; the queries are the four between
+TEXT = "the cat sat ."                    # six tokens with [CLS] and [SEP]; the queries are the four between
 
 
-def test_hand_built_heads_are_named():
+def test_hand_built_heads_get_their_types():
     report = explore_attention_heads(pattern_model(), tokenizer(), TEXT)
     assert [head.type for head in report.heads] == ["previous", "delimiter", "broad", "broad"]
     previous = report.head(0, 0)
     assert previous.previous == pytest.approx(1, abs=1e-9)
     assert previous.distance == pytest.approx(1, abs=1e-8)
     assert previous.entropy == pytest.approx(0, abs=1e-8)
-    assert previous.cls == pytest.approx(1 / 4)           # the first word's token before it
+    assert previous.cls == pytest.approx(1 / 4)           # the token before the first word
     to_sep = report.head(0, 1)
     assert [to_sep.sep, to_sep.delimiter] == pytest.approx([1, 1], abs=1e-9)
     assert to_sep.distance == pytest.approx((4 + 3 + 2 + 1) / 4)
-    assert to_sep.next == pytest.approx(1 / 4)            # the last word stands before [SEP]
+    assert to_sep.next == pytest.approx(1 / 4)            # [SEP] follows the last word
 
 
-def test_a_head_that_looks_everywhere_alike():
+def test_a_head_with_uniform_attention():
     head = explore_attention_heads(pattern_model(), tokenizer(), TEXT).head(1, 0)
     assert head.entropy == pytest.approx(log(6))
     assert head.normalised_entropy == pytest.approx(1)
@@ -39,16 +39,16 @@ def test_a_head_that_looks_everywhere_alike():
         assert figure == pytest.approx(1 / 6)
     assert head.delimiter == pytest.approx(3 / 6)
     assert head.distance == pytest.approx(np.mean([np.abs(np.arange(6) - q).mean() for q in range(1, 5)]))
-    # half of its weight is on delimiters, but so would any head's be that looks everywhere
+    # half of its weight is on delimiters, as for every head with uniform attention
     assert head.type == "broad"
 
 
-def test_the_same_word_elsewhere():
+def test_weight_on_the_same_word_elsewhere():
     head = explore_attention_heads(pattern_model(), tokenizer(), "the cat the").head(1, 1)
     assert head.same_word == pytest.approx((1 / 5 + 0 + 1 / 5) / 3)
 
 
-def test_texts_of_different_length_count_by_their_queries():
+def test_texts_are_weighted_by_their_queries():
     model, words = small(), tokenizer()
     texts = ["the cat sat on a mat .", "dog", "a big red dog , ran"]
     together = explore_attention_heads(model, words, [*texts, ""])
@@ -72,33 +72,33 @@ def test_one_text_comes_with_its_weights():
 def test_a_text_can_be_masked():
     report = explore_attention_heads(small(), tokenizer(), TEXT, mask=[2])
     assert report.tokens[2] == "[MASK]"
-    assert report.queries == 4            # a mask asks as the word that it hides does
+    assert report.queries == 4            # [MASK] is a query like an ordinary token
     with pytest.raises(InputError, match="single text"):
         explore_attention_heads(small(), tokenizer(), [TEXT], mask=[2])
 
 
-def test_long_texts_are_cut_and_counted():
+def test_long_texts_are_truncated_and_counted():
     report = explore_attention_heads(small(), tokenizer(), ["the cat " * 20])
     assert (report.cut, report.queries) == (1, 14)
 
 
-def test_types_by_thresholds():
+def test_head_types_by_thresholds():
     figures = {"previous": 0.5, "next": 0.1, "diagonal": 0.6, "delimiter": 0.2, "normalised_entropy": 0.3}
     assert head_type(figures) == "diagonal"
     assert head_type({**figures, "diagonal": 0.1}) == "previous"
     assert head_type({**figures, "diagonal": 0.1, "previous": 0.499}) == "mixed"
 
 
-def test_punctuation_is_what_unicode_says():
+def test_punctuation_is_found_by_unicode_category():
     vocabulary = tokenizer().vocabulary
     assert [vocabulary[i] for i in np.flatnonzero(punctuation_ids(vocabulary))] == [",", "."]
 
 
-def test_a_score_dimension_by_dimension():
+def test_a_score_by_dimension():
     found = query_key_terms(pattern_model(), tokenizer(), TEXT, 0, 0, query=3, key=2)
     assert (found.query, found.key) == ("sat", "cat")
     expected = np.zeros(8)
-    expected[2] = 100 / np.sqrt(8)        # position 3 asks for the unit vector of position 2
+    expected[2] = 100 / np.sqrt(8)        # position 3 queries the unit vector of position 2
     np.testing.assert_allclose(found.terms, expected)
     assert found.score == pytest.approx(100 / np.sqrt(8))
     assert found.weight == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Components on inputs whose result is known."""
+"""MathematicalAnalyzer on inputs with known results."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_attention_step_by_step():
     assert found.to_dict()["scale"] == pytest.approx(1 / np.sqrt(2))
 
 
-def test_attention_is_the_models_own():
+def test_attention_equals_the_models_own():
     model = small()
     x = np.random.default_rng(0).standard_normal((2, 5, 16))
     mask = np.arange(5) < np.array([5, 3])[:, None]

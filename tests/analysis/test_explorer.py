@@ -1,4 +1,4 @@
-"""MathematicalExplorer as a user has it: a model, a tokenizer, a text."""
+"""MathematicalExplorer as a user calls it: a model, a tokenizer, a text."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_every_method_takes_a_text(explorer):
     assert explorer.explain_prediction(TEXT, 2, "cat", mask=[2]).tokens[2] == "[MASK]"
 
 
-def test_positions_can_be_masked_wherever_a_text_is_taken(explorer):
+def test_every_method_can_mask_positions(explorer):
     assert explorer.explore_attention_heads(TEXT, mask=[2]).tokens[2] == "[MASK]"
     assert explorer.step_through_forward_pass(TEXT, mask=[2]).tokens[2] == "[MASK]"
     assert explorer.step_through_backward_pass(TEXT, mask=[2]).forward.tokens[2] == "[MASK]"
@@ -59,8 +59,8 @@ def test_layers_are_compared_without_special_tokens(explorer):
     assert found.geometry["hidden_0"].tokens == 7
 
 
-def test_a_layer_that_changes_nothing_is_like_the_one_before():
-    """Without output of attention and FFN a layer is LayerNorm, and LayerNorm of its own result is the same again."""
+def test_a_layer_that_changes_nothing_is_similar_to_the_previous_one():
+    """With zero attention and feed-forward outputs a layer is LayerNorm, which leaves its own output unchanged."""
     model = small()
     for name in model.params:
         if name.startswith(("W_O", "W2", "b2")) or "beta" in name:
@@ -72,13 +72,13 @@ def test_a_layer_that_changes_nothing_is_like_the_one_before():
     np.testing.assert_allclose(found.cosine[1:], 1, atol=1e-6)
 
 
-def test_few_tokens_and_a_foreign_tokenizer_are_refused(explorer):
-    with pytest.raises(InputError, match="3 tokens; comparing layers takes at least 4"):
+def test_too_few_tokens_and_a_foreign_tokenizer_are_refused(explorer):
+    with pytest.raises(InputError, match="3 tokens; comparing layers needs at least 4"):
         explorer.compare_layer_representations("the cat sat")
     with pytest.raises(InputError, match="18 pieces"):
         MathematicalExplorer(small(vocab_size=10), tokenizer())
 
 
-def test_the_names_are_the_packages():
+def test_the_class_is_a_public_name_of_the_package():
     assert mini_bert.MathematicalExplorer is MathematicalExplorer
     assert {"MathematicalExplorer", "MathematicalAnalyzer"} <= set(mini_bert.__all__)

@@ -1,4 +1,4 @@
-"""Norms of gradients by layer and component, on models in which it is known where the gradient stops."""
+"""Gradient norms by layer and component, on models where it is known at which layer the gradient vanishes."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def flow_of(model):
 
 
 @pytest.mark.parametrize("name", WITH_HEAD)
-def test_the_parts_make_up_the_whole(name):
+def test_the_components_add_up_to_the_whole_gradient(name):
     model = build(WITH_HEAD[name])
     backward = backward_pass(forward_pass(model, IDS), {3: 7})
     flow = gradient_flow(backward)
@@ -39,10 +39,10 @@ def test_the_parts_make_up_the_whole(name):
     assert flow.layers[0].gain == pytest.approx(flow.values["embeddings"] / flow.values["hidden_0"])
 
 
-def test_a_layer_that_passes_next_to_nothing_vanishes():
+def test_a_nearly_constant_layer_makes_the_gradient_vanish():
     model = small()
     assert [layer.verdict for layer in flow_of(model).layers] == ["steady", "steady"]
-    model.params["ln2_gamma_0"][...] = 1e-7               # what layer 0 gives is all but constant
+    model.params["ln2_gamma_0"][...] = 1e-7               # the output of layer 0 is almost constant
     assert [layer.verdict for layer in flow_of(model).layers] == ["vanishing", "steady"]
     model.params["ln2_gamma_0"][...] = 0
     flow = flow_of(model)
@@ -50,14 +50,14 @@ def test_a_layer_that_passes_next_to_nothing_vanishes():
     assert flow.by_component["embeddings"] == 0
 
 
-def test_a_layer_that_magnifies_explodes():
+def test_a_layernorm_of_tiny_inputs_makes_the_gradient_explode():
     model = small(block="pre_ln")
-    model.params["token_embeddings"][...] *= 1e-6         # LayerNorm divides by a deviation that is next to nothing
+    model.params["token_embeddings"][...] *= 1e-6         # LayerNorm divides by a tiny standard deviation
     model.params["position_embeddings"][...] *= 1e-6
     assert flow_of(model).layers[0].verdict == "exploding"
 
 
-def test_an_unused_path_carries_nothing():
+def test_an_unused_path_has_no_gradient():
     model = small()
     model.params["W2_1"][...] = 0
     layer = flow_of(model).layers[1]
@@ -65,7 +65,7 @@ def test_an_unused_path_carries_nothing():
     assert layer.past_feedforward > 0
 
 
-def test_magnitudes_by_layer_of_any_gradients():
+def test_gradient_magnitudes_by_layer():
     model = small()
     grads = MiniBERTGradients(model)
     grads.gradients["W_Q_1"][0, :2] = [3, -4]
@@ -80,7 +80,7 @@ def test_magnitudes_by_layer_of_any_gradients():
         analyze_gradient_magnitudes_by_layer({})
 
 
-def test_a_text():
+def test_the_gradient_flow_of_a_text():
     flow = analyze_gradient_flow(small(), tokenizer(), "the cat sat on a mat")
     assert flow.loss > 0
     assert next(iter(flow.values)) == "logits"

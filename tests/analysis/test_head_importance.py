@@ -1,4 +1,4 @@
-"""A head that does nothing is worth nothing; the derivative by a head's factor is the slope of the loss."""
+"""A head without output has no importance; the derivative by a head's factor is the slope of the loss."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def test_importance_by_gradient_is_the_mean_over_texts_of_magnitudes():
     np.testing.assert_array_equal(found.by_masking, head_importance_by_masking(model, SENTENCES))
 
 
-def test_many_texts_are_taken_a_few_at_a_time():
+def test_many_texts_give_the_same_result_in_several_batches():
     model = small()
     few, many = head_importance(model, SENTENCES), head_importance(model, SENTENCES * 20)
     for name in ("loss", "by_masking", "by_gradient", "derivative"):
@@ -65,7 +65,7 @@ def test_many_texts_are_taken_a_few_at_a_time():
     assert (many.texts, many.masked) == (40, 60)
 
 
-def test_masking_a_head_is_the_model_without_it():
+def test_masking_a_head_equals_zeroing_its_output_weights():
     model = small()
     found = head_importance(model, SENTENCES)
     assert found.loss == pytest.approx(loss_with_heads(model, SENTENCES, ONES))
@@ -75,7 +75,7 @@ def test_masking_a_head_is_the_model_without_it():
     assert found.by_masking[0, 1] == pytest.approx(rise, rel=1e-9)
 
 
-def test_texts_are_masked_by_the_seed():
+def test_the_same_seed_masks_the_same_words():
     model, words, texts = small(), tokenizer(), ["the cat sat on a mat", "a big dog ran"]
     first, again = (measure_head_importance(model, words, texts, seed=1) for _ in range(2))
     np.testing.assert_array_equal(first.by_masking, again.by_masking)

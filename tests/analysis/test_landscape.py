@@ -1,4 +1,4 @@
-"""The loss around a model: a quadratic whose landscape is known, and a model that ends as it was."""
+"""The loss landscape: a quadratic whose landscape is known, and parameters that are restored."""
 
 import json
 
@@ -42,14 +42,14 @@ def test_a_quadratic_has_the_landscape_of_a_quadratic(model, batch, monkeypatch)
 def test_along_its_own_weights_a_normalised_direction_reaches_zero_at_minus_one(model, batch, monkeypatch):
     monkeypatch.setattr(loss_landscape, "batch_loss", quadratic)
     d = model.params.zeros_like()
-    d["W_Q_0"][...] = 7 * model.params["W_Q_0"]                   # any length: normalisation takes it away
+    d["W_Q_0"][...] = 7 * model.params["W_Q_0"]                   # normalisation removes the factor
     found = analyze_loss_landscape(model, batch, "W_Q_0", alphas=[-1, 0, 1], directions=[d])
     rest = 2 * (model.params["W1_0"] ** 2).sum()
     own = 0.5 * (model.params["W_Q_0"] ** 2).sum()
     assert found.losses == pytest.approx([rest, rest + own, rest + 4 * own])
 
 
-def test_each_neuron_moves_as_far_as_its_weights_are_long(rng):
+def test_each_neurons_direction_has_the_norm_of_its_weights(rng):
     W, d = rng.standard_normal((5, 3)), rng.standard_normal((5, 3))
     W[:, 1] = 0
     scaled = filter_normalised(d, W, "W1_0")
@@ -59,7 +59,7 @@ def test_each_neuron_moves_as_far_as_its_weights_are_long(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_parameters_end_as_they_were(debug, batch, dtype):
+def test_the_parameters_are_restored_bit_for_bit(debug, batch, dtype):
     model = MiniBERT(debug, dtype=dtype)
     before = model.params.flat.tobytes()
     found = analyze_loss_landscape(model, batch, alphas=[-1, 0, 1e30], seed=4)
@@ -67,12 +67,12 @@ def test_the_parameters_end_as_they_were(debug, batch, dtype):
     assert found.losses[1] == pytest.approx(found.loss, abs=1e-6)
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["losses"][1] == pytest.approx(found.loss, abs=1e-6)
-    assert (plain["losses"][2] is None) == (dtype == np.float32)      # there beyond all numbers: JSON has no infinity
+    assert (plain["losses"][2] is None) == (dtype == np.float32)      # overflows in float32; JSON has no infinity
     again = analyze_loss_landscape(model, batch, alphas=[-1, 0, 1e30], seed=4)
     assert np.array_equal(found.losses, again.losses)
 
 
-def test_an_error_on_the_way_puts_the_parameters_back(model, batch, monkeypatch):
+def test_an_error_restores_the_parameters(model, batch, monkeypatch):
     before = model.params.flat.copy()
 
     def fails(network: MiniBERT, batch: object) -> float:
@@ -107,5 +107,5 @@ def test_bad_input_is_refused(model, batch):
         analyze_loss_landscape(model, batch, [])
     with pytest.raises(InputError, match="MLMBatch"):
         analyze_loss_landscape(model, [1, 2])
-    with pytest.raises(InputError, match="something masked"):
+    with pytest.raises(InputError, match="at least one masked position"):
         analyze_loss_landscape(model, (batch[0], batch[1], np.zeros_like(batch[2])))

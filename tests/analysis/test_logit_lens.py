@@ -1,4 +1,4 @@
-"""The lens ends in the model's own prediction, and begins where nothing has been computed yet."""
+"""The logit lens ends in the model's own prediction and starts at the embeddings."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_the_last_layer_is_the_models_own_prediction(name, dtype):
 
 def test_layers_that_do_nothing_predict_the_same():
     model = small()
-    for i in range(2):                    # what is left of a layer is LayerNorm, and only the first changes much
+    for i in range(2):                    # only the LayerNorms are left, and only the first changes much
         for name in (f"W_O_{i}", f"W2_{i}", f"b2_{i}"):
             model.params[name][...] = 0
     for name in model.params:
@@ -35,7 +35,7 @@ def test_layers_that_do_nothing_predict_the_same():
     np.testing.assert_allclose(lens.logits[0], lens.logits[2], atol=1e-2)
 
 
-def test_figures_of_a_prediction():
+def test_entropy_probability_and_rank_of_predictions():
     model = small()
     lens = logit_lens(model, IDS, [1, 3])
     p = lens.probabilities
@@ -43,7 +43,7 @@ def test_figures_of_a_prediction():
     np.testing.assert_allclose(lens.entropy, -(p * np.log(p)).sum(axis=-1))
     chances, ranks = lens.target([7, 9])
     np.testing.assert_allclose(chances[:, 1], p[:, 1, 9])
-    assert ranks[2, 0] == (p[2, 0] > p[2, 0, 7]).sum() + 1         # the first is 1
+    assert ranks[2, 0] == (p[2, 0] > p[2, 0, 7]).sum() + 1         # ranks start at 1
 
 
 def test_a_text_is_read_at_its_masks():

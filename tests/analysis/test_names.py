@@ -1,4 +1,4 @@
-"""The names that `from mini_bert.analysis import ...` knows."""
+"""The public names of mini_bert.analysis."""
 
 import subprocess
 import sys
@@ -9,17 +9,17 @@ from mini_bert import analysis
 
 
 @pytest.mark.parametrize("name", analysis.__all__)
-def test_a_public_name_is_there(name):
+def test_public_names_can_be_imported(name):
     assert getattr(analysis, name).__name__ == name
     assert getattr(analysis, name).__module__.startswith("mini_bert.analysis.")
 
 
-def test_a_name_that_is_none_is_refused():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'examin'"):
         _ = analysis.examin
 
 
-def test_nothing_is_loaded_before_it_is_asked_for():
+def test_importing_the_package_or_one_function_does_not_import_the_rest():
     code = ("import sys, mini_bert.analysis\n"
             "assert not [name for name in sys.modules if name.startswith('mini_bert.analysis.')]\n"
             "from mini_bert.analysis import compute_stable_rank\n"

@@ -1,4 +1,4 @@
-"""Patching everything restores everything; patching what is the same, or cannot be seen, restores nothing."""
+"""Patching everything restores the clean output; patching equal or unseen activations changes nothing."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ def test_patching_a_whole_layer_restores_the_clean_run(name):
     assert found.clean != found.corrupted
     np.testing.assert_allclose(found.patched_whole, found.clean, rtol=1e-10)
     np.testing.assert_allclose(found.effect_whole, 1, rtol=1e-9)
-    # after the last layer only the position that is read counts, and counts for everything
+    # after the last layer only the predicted position matters
     np.testing.assert_allclose(found.effect[-1], [0, 0, 0, 1, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_a_run_patched_with_itself_is_itself(site):
+def test_patching_a_run_with_itself_changes_nothing(site):
     found = patch_activations(small(), CLEAN, CLEAN, 3, 7, 12, site=site)
     np.testing.assert_allclose(found.patched, found.clean)
     with pytest.raises(InputError, match="nothing to restore"):
@@ -32,7 +32,7 @@ def test_a_run_patched_with_itself_is_itself(site):
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_one_position_of_one_layer_is_what_a_pass_with_it_gives(site):
+def test_patching_one_position_equals_a_forward_pass_with_it(site):
     model = small()
     found = patch_activations(model, CLEAN, CORRUPTED, 3, 7, 12, site=site)
     kept = {}
@@ -46,9 +46,9 @@ def test_one_position_of_one_layer_is_what_a_pass_with_it_gives(site):
     assert found.patched[0, 1] == pytest.approx(logits[0, 3, 7] - logits[0, 3, 12], rel=1e-10)
 
 
-def test_where_the_texts_differ_is_found():
+def test_the_effect_is_where_the_information_moves():
     model = small()
-    model.params["W_V_1"][...] = 0        # the second layer looks nowhere, so the first must have brought the word
+    model.params["W_V_1"][...] = 0        # the second layer attends to nothing, so the first must move the word
     found = patch_activations(model, CLEAN, CORRUPTED, 3, 7, 12)
     np.testing.assert_allclose(found.effect[0], [0, 0, 0, 1, 0], atol=1e-9)
     attended = patch_activations(model, CLEAN, CORRUPTED, 3, 7, 12, site="attention_output")
@@ -56,7 +56,7 @@ def test_where_the_texts_differ_is_found():
     np.testing.assert_allclose(attended.effect[1], 0, atol=1e-9)
 
 
-def test_texts():
+def test_patching_texts():
     found = patch_texts(small(), tokenizer(), "the cat [MASK]", "the dog [MASK]", "sat", "ran")
     assert found.tokens[1] == ["[CLS]", "the", "dog", "[MASK]", "[SEP]"]
     assert found.patched.shape == (2, 5)

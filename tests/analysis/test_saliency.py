@@ -1,4 +1,4 @@
-"""Attributions: complete, the slope that they claim, and nothing for a token that cannot matter."""
+"""Attributions: they are complete, equal the slope, and are zero for tokens that cannot matter."""
 
 import numpy as np
 import pytest
@@ -35,15 +35,15 @@ def test_integrated_gradients_are_complete(model, against):
     np.testing.assert_allclose(found.by_dimension.sum(axis=1), found.attributions)
 
 
-def test_a_smooth_model_needs_few_points():
+def test_a_smooth_model_needs_few_steps():
     model = small(activation="gelu")
-    model.params["token_embeddings"][...] *= 0.3          # a line without sharp bends
+    model.params["token_embeddings"][...] *= 0.3          # no sharp bends along the path
     found = integrated_gradients(model, IDS, 3, 7, steps=33)
     assert found.error < 1e-3 * abs(found.output - found.baseline_output)
     assert abs(found.gap) <= found.error
 
 
-def test_gradient_times_input_is_the_slope_of_shrinking_a_token(model):
+def test_gradient_times_input_is_the_slope_of_scaling_a_token(model):
     found, h = gradient_times_input(model, IDS, 3, 7), 1e-6
     x = model.params["token_embeddings"][IDS]
     for t in range(5):
@@ -54,16 +54,16 @@ def test_gradient_times_input_is_the_slope_of_shrinking_a_token(model):
     assert found.gap is None
 
 
-def test_tokens_that_cannot_be_seen_get_nothing():
+def test_tokens_that_cannot_be_attended_to_get_zero():
     model = small()
     for i in range(2):
-        model.params[f"W_V_{i}"][...] = 0                 # no head brings anything
+        model.params[f"W_V_{i}"][...] = 0                 # no head contributes anything
     for found in (integrated_gradients(model, IDS, 3, 7), gradient_times_input(model, IDS, 3, 7)):
         assert not found.attributions[[0, 1, 2, 4]].any()
         assert found.attributions[3] != 0
 
 
-def test_a_baseline_of_the_text_itself_leaves_nothing_to_explain():
+def test_with_the_text_as_baseline_attributions_are_zero():
     model = small()
     found = integrated_gradients(model, IDS, 3, 7, baseline=model.params["token_embeddings"][IDS])
     assert not found.attributions.any()
@@ -72,7 +72,7 @@ def test_a_baseline_of_the_text_itself_leaves_nothing_to_explain():
     assert masks.attributions[3] == 0     # the token there is [MASK] itself
 
 
-def test_a_text():
+def test_explaining_a_prediction_in_a_text():
     model, words = small(), tokenizer()
     found = explain_prediction(model, words, "the [MASK] sat", 2, "cat", against="dog")
     assert found.tokens == ["[CLS]", "the", "[MASK]", "sat", "[SEP]"]

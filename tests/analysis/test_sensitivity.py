@@ -1,4 +1,4 @@
-"""Rates, and answers that are all alike."""
+"""Learning-rate sensitivity, and collapsed representations and predictions."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_too_large_a_step_overshoots(model, batch):
     assert found.to_dict()["best_rate"] == found.best_rate
 
 
-def test_layers_get_rates_that_move_them_equally():
+def test_layer_wise_rates_change_all_parameters_equally():
     gradients = {"a": np.full((2, 2), 3.0), "b": np.full(4, 1.0), "c": np.zeros(3)}
     rates = compute_layer_wise_learning_rates(gradients, 0.1)
     assert rates["a"] * 3 == pytest.approx(rates["b"] * 1)
@@ -48,7 +48,7 @@ def test_layers_get_rates_that_move_them_equally():
         compute_layer_wise_learning_rates(gradients, {"a": 0.1})
 
 
-def test_collapse_is_found_from_when_on(rng):
+def test_collapse_is_found_with_its_beginning(rng):
     spread = rng.standard_normal((40, 8))
     alike = np.ones((40, 8)) + 0.01 * spread
     found = detect_mode_collapse([spread, alike, spread, alike, alike])
@@ -68,7 +68,7 @@ def test_the_spread_of_predictions():
     assert found.distinct == 1
     assert found.position_entropy == pytest.approx(1.5 * np.log(2))
     assert found.information == pytest.approx(0, abs=1e-12)
-    each = prediction_spread(1e3 * np.eye(4))                     # four positions, each sure of another token
+    each = prediction_spread(1e3 * np.eye(4))                     # four positions, each certain of a different token
     assert each.top_share == 0.25
     assert each.information == pytest.approx(np.log(4))
 

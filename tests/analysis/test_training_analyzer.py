@@ -1,4 +1,4 @@
-"""What a run's log and checkpoints tell, against what is known of them."""
+"""TrainingAnalyzer on trained runs, and the gradient noise scale."""
 
 import json
 import shutil
@@ -34,8 +34,8 @@ def test_equal_micro_batches_have_no_noise(model):
         gradient_noise_scale(model, batch, micro_batch_size=6)
 
 
-def test_the_log_is_read_by_part(shop):
-    analyzer = TrainingAnalyzer(shop.run("recipe"))
+def test_the_log_is_read_by_parameter_group(factory):
+    analyzer = TrainingAnalyzer(factory.run("recipe"))
     steps, ratios = analyzer.update_ratios()
     assert steps == list(range(10, 241, 10))
     assert set(ratios) == {"embeddings", "layer_0", "layer_1", "head"}
@@ -45,36 +45,36 @@ def test_the_log_is_read_by_part(shop):
     assert analyzer.heldout_curve().losses[-1] < analyzer.heldout_curve().losses[0]
 
 
-def test_what_learns_fastest(shop):
-    found = TrainingAnalyzer(shop.run("recipe")).analyze_parameter_updates()
+def test_parameter_updates_are_ranked_and_match_the_checkpoints(factory):
+    found = TrainingAnalyzer(factory.run("recipe")).analyze_parameter_updates()
     medians = {part: np.median(values) for part, values in found.by_part.items()}
     assert found.fastest[0] == max(medians, key=medians.get)
     assert found.checkpoints == [120, 240]
     assert set(found.by_component) == {"embeddings", "attention", "feedforward", "layernorm", "head"}
     assert set(found.by_layer) == {"layer_0", "layer_1"}
-    first, last = (MiniBERT.load(shop.run("recipe") / "checkpoints" / f"step-{n}") for n in (120, 240))
+    first, last = (MiniBERT.load(factory.run("recipe") / "checkpoints" / f"step-{n}") for n in (120, 240))
     change = np.linalg.norm(last.params["W1_0"] - first.params["W1_0"]) / np.linalg.norm(first.params["W1_0"])
     assert found.by_parameter["W1_0"] == pytest.approx(change, rel=1e-5)
     json.dumps(found.to_dict())
 
 
-def test_a_frozen_part_does_not_move(shop):
-    found = TrainingAnalyzer(shop.run("stuck at the bigram plateau")).analyze_parameter_updates()
+def test_a_frozen_parameter_does_not_change(factory):
+    found = TrainingAnalyzer(factory.run("stuck at the bigram plateau")).analyze_parameter_updates()
     assert found.by_parameter["W_Q_0"] == 0
     assert found.by_parameter["W_V_0"] > 0
 
 
-def test_attention_over_the_checkpoints(shop):
-    found = TrainingAnalyzer(shop.run("recipe")).attention_entropy()
+def test_attention_entropy_over_the_checkpoints(factory):
+    found = TrainingAnalyzer(factory.run("recipe")).attention_entropy()
     assert found.steps == [120, 240]
     assert found.by_layer["layer_0"].shape == (2, 2)
     assert all(((values > 0) & (values <= 1)).all() for values in found.by_layer.values())
-    assert found.by_layer["layer_0"][0].max() < 0.8               # its heads look at neighbours
+    assert found.by_layer["layer_0"][0].max() < 0.8               # its heads attend to neighbours
     json.dumps(found.to_dict())
 
 
-def test_uniform_attention_has_entropy_one(shop, tmp_path):
-    shutil.copytree(shop.run("recipe"), tmp_path / "run")
+def test_uniform_attention_has_entropy_one(factory, tmp_path):
+    shutil.copytree(factory.run("recipe"), tmp_path / "run")
     for place in (tmp_path / "run" / "checkpoints").iterdir():
         model = MiniBERT.load(place)
         model.params["W_Q_1"][...] = 0
@@ -83,8 +83,8 @@ def test_uniform_attention_has_entropy_one(shop, tmp_path):
     assert found.by_layer["layer_1"] == pytest.approx(np.ones((2, 2)))
 
 
-def test_the_loss_by_component(shop):
-    analyzer = TrainingAnalyzer(shop.run("recipe"))
+def test_gradient_shares_by_component(factory):
+    analyzer = TrainingAnalyzer(factory.run("recipe"))
     found = analyzer.loss_components()
     assert found.steps == [120, 240]
     assert np.sum(list(found.shares.values()), axis=0) == pytest.approx([1, 1])
@@ -92,9 +92,9 @@ def test_the_loss_by_component(shop):
     assert analyzer.gradient_noise_scale().noise_scale > 0
 
 
-def test_the_loss_by_component_is_drawn(shop):
+def test_the_loss_by_component_is_drawn(factory):
     pytest.importorskip("matplotlib", reason="figures need the extra viz")
-    analyzer = TrainingAnalyzer(shop.run("recipe"))
+    analyzer = TrainingAnalyzer(factory.run("recipe"))
     found, axes = analyzer.loss_components(), analyzer.plot_loss_components().axes[0]
     drawn = {line.get_label(): line for line in axes.lines}
     assert set(drawn) == {"embeddings", "attention", "feedforward", "layernorm", "head"}
@@ -103,22 +103,22 @@ def test_the_loss_by_component_is_drawn(shop):
         assert list(drawn[name].get_xdata()) == found.steps
 
 
-def test_without_matplotlib_the_figure_says_what_to_install(shop, monkeypatch):
+def test_without_matplotlib_the_figure_says_what_to_install(factory, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in [name for name in sys.modules if name.startswith("mini_bert.plots")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(InputError, match=r"pip install 'mini-bert\[viz\]'"):
-        TrainingAnalyzer(shop.run("recipe")).plot_loss_components()
+        TrainingAnalyzer(factory.run("recipe")).plot_loss_components()
 
 
-def test_issues_are_the_doctors(shop):
-    assert TrainingAnalyzer(shop.run("recipe")).detect_training_issues() == []
-    found = TrainingAnalyzer(shop.run("dead units")).detect_training_issues()
+def test_training_issues_are_the_doctors_findings(factory):
+    assert TrainingAnalyzer(factory.run("recipe")).detect_training_issues() == []
+    found = TrainingAnalyzer(factory.run("dead units")).detect_training_issues()
     assert found[0].name == "dead units"
 
 
-def test_a_run_that_goes_on_is_read_again(shop, tmp_path):
-    shutil.copytree(shop.run("recipe"), tmp_path / "run")
+def test_refresh_reads_an_unfinished_run_again(factory, tmp_path):
+    shutil.copytree(factory.run("recipe"), tmp_path / "run")
     log = tmp_path / "run" / "log.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:5]) + lines[5][:30])
@@ -129,8 +129,9 @@ def test_a_run_that_goes_on_is_read_again(shop, tmp_path):
     assert len(analyzer.loss_curve()) == 24
 
 
-def test_a_run_without_checkpoints_has_its_log(shop, tmp_path):
-    shutil.copytree(shop.run("recipe"), tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints", "best", "final"))
+def test_without_checkpoints_the_log_is_still_analysed(factory, tmp_path):
+    shutil.copytree(factory.run("recipe"), tmp_path / "run",
+                    ignore=shutil.ignore_patterns("checkpoints", "best", "final"))
     analyzer = TrainingAnalyzer(tmp_path / "run")
     found = analyzer.analyze_parameter_updates()
     assert found.fastest

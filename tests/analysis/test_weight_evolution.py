@@ -1,4 +1,4 @@
-"""Weights over checkpoints: matrices of known rank and change, and runs of models that are known to differ."""
+"""Weights over checkpoints: matrices with known rank and change, and models that are known to differ."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_spectrum_of_a_known_matrix(rng):
     assert compute_stable_rank(np.zeros((3, 2))) == 0
 
 
-def test_changes_are_those_that_were_made():
+def test_changes_of_known_matrices():
     W = np.diag([3.0, 4.0])
     history = [{"W": W, "b": np.zeros(2)}, {"W": 2 * W, "b": np.zeros(2)}, {"W": -W, "b": np.ones(2)}]
     found = analyze_weight_evolution(history, [0, 10, 20])
@@ -59,7 +59,7 @@ def test_the_checkpoints_of_a_run_are_tracked(debug, tmp_path):
     assert [path.name for path in run_checkpoints(tmp_path)] == ["step-0", "step-5", "step-7", "step-100"]
 
 
-def test_a_checkpoint_is_like_itself_and_unlike_another_model(debug):
+def test_a_checkpoint_is_similar_to_itself_and_not_to_another_model(debug):
     model, other = MiniBERT(debug, seed=0), MiniBERT(debug, seed=1)
     ids = np.random.default_rng(0).integers(5, 64, (8, 16))
     positions = np.zeros(ids.shape, bool)
@@ -79,7 +79,7 @@ def test_bad_input_is_refused(debug, tmp_path):
         track_weight_changes([])
     with pytest.raises(InputError, match="another shape"):
         analyze_weight_evolution([{"W": np.eye(2)}, {"W": np.eye(3)}])
-    with pytest.raises(InputError, match="2 steps for 1"):
+    with pytest.raises(InputError, match="2 entries for 1"):
         analyze_weight_evolution([{"W": np.eye(2)}], [1, 2])
     with pytest.raises(InputError, match="shape"):
         compute_stable_rank(np.zeros(3))

@@ -1,4 +1,4 @@
-"""The command line as a person or a script uses it."""
+"""selftest, gradcheck, config, presets and --version, as a user or a script calls them."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ def mini_bert(*arguments: str) -> subprocess.CompletedProcess[str]:
                           check=False)
 
 
-def test_selftest_passes_and_says_so():
+def test_selftest_passes_and_lists_its_checks():
     done = mini_bert("selftest", "--json")
     assert done.returncode == 0
     report = json.loads(done.stdout)
@@ -54,7 +54,7 @@ def test_gradcheck_covers_operations_and_models():
     assert all(preset in checked_for for preset in ("mini", "larger", "bert-tiny", "bert-base", "bert-large"))
 
 
-def test_gradcheck_of_one_operation_is_that_one():
+def test_gradcheck_checks_only_the_named_operations():
     result = runner.invoke(app, ["gradcheck", "softmax", "relu", "--json"])
     assert {entry["subject"] for entry in json.loads(result.stdout)["results"]} == {"softmax", "relu"}
 
@@ -79,7 +79,7 @@ def test_gradcheck_fails_if_a_backward_is_wrong(monkeypatch, wrong):
     (("config", "minni"), ["minni", "mini"]),
     (("config", "absent.yaml"), ["absent.yaml"]),
 ])
-def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments, words):
+def test_an_invalid_argument_is_one_sentence_and_exit_code_2(arguments, words):
     done = mini_bert(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -111,19 +111,6 @@ def test_presets_are_listed():
     assert {entry["name"] for entry in report["presets"]} == {
         "mini", "mini-deep", "small", "debug", "larger", "bert-tiny", "bert-base", "bert-large"}
     assert "4,498,880" in runner.invoke(app, ["presets"]).stdout
-
-
-def test_every_command_takes_the_common_options_and_shows_an_example():
-    from typer.main import get_command
-
-    commands = {}
-    for name, command in get_command(app).commands.items():
-        verbs = getattr(command, "commands", None)
-        commands |= {name: command} if verbs is None else {f"{name} {verb}": inner for verb, inner in verbs.items()}
-    for name, command in commands.items():
-        options = {option for parameter in command.params for option in parameter.opts}
-        assert {"--json", "--quiet"} <= options, name
-        assert f"mini-bert {name}" in command.help, name
 
 
 def test_version():

@@ -1,4 +1,4 @@
-"""mini-bert doctor: what it prints, and its exit code."""
+"""mini-bert doctor: its output and exit code."""
 
 import json
 
@@ -21,7 +21,7 @@ APP.command()(doctor_command)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run that is too short on words in any order, and one on sentences that all say `a b c d ...`."""
+    """A short run on words in random order, and a long one on sentences that repeat one sequence of words."""
     made = tmp_path_factory.mktemp("doctor")
     words, rng = [f"{a}{b}" for a in "bdfg" for b in "aeiou"], np.random.default_rng(0)
     lengths = rng.integers(5, 30, 400).tolist()
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_a_run_that_is_too_short_is_no_failure(folder):
+def test_a_run_that_is_too_short_exits_with_0(folder):
     done = CliRunner().invoke(APP, [str(folder / "short")])
     assert done.exit_code == 0
     assert "too short to tell (possible)" in done.stdout
@@ -58,15 +58,15 @@ def test_json_is_one_object_with_the_same_exit_code(folder):
     assert found["findings"][0].keys() == {"name", "sure", "says", "evidence", "advice"}
 
 
-def test_the_text_that_repeats_is_told(folder):
+def test_duplicate_data_is_found_and_exits_with_1(folder):
     done = CliRunner().invoke(APP, [str(folder / "long"), "--json"])
     found = json.loads(done.stdout)
-    assert done.exit_code == 1                                # it is not healthy
+    assert done.exit_code == 1                                # not healthy
     assert [finding["name"] for finding in found["findings"]] == ["duplicate data"]
     assert found["loss"] < found["levels"]["bigram"] + 0.3
 
 
-def test_a_moved_corpus_is_taken_from_where_it_is(folder):
+def test_a_moved_corpus_can_be_named(folder):
     done = CliRunner().invoke(APP, [str(folder / "short"), "--corpus", str(folder / "short-corpus"), "--quiet"])
     assert done.exit_code == 0
     assert "Measured" not in done.stdout

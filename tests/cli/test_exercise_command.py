@@ -1,4 +1,4 @@
-"""mini-bert exercise: what a learner types from the first stub to a found bug."""
+"""mini-bert exercise: what a learner types, from the first stub to a found bug."""
 
 import json
 from dataclasses import replace
@@ -22,13 +22,13 @@ def run(*arguments: str):
 
 
 def refused(*arguments: str) -> str:
-    """The sentence of a refused command."""
+    """The error message of a refused command."""
     done = run(*arguments)
     assert isinstance(done.exception, MiniBertError), done.output
     return str(done.exception)
 
 
-def test_from_the_stub_to_the_passed_exercise(tmp_path):
+def test_from_the_stub_to_a_passed_exercise(tmp_path):
     assert run("start", "softmax").exit_code == 0
     done = run("check", "softmax")
     assert done.exit_code == 1
@@ -50,14 +50,14 @@ def test_from_the_stub_to_the_passed_exercise(tmp_path):
     assert "1 of 25 passed." in run("list").output
 
 
-def test_a_file_is_never_written_over_without_force(tmp_path):
+def test_a_file_is_never_replaced_without_force(tmp_path):
     (tmp_path / "linear.py").write_text("mine")
-    assert "is there already, and may be your work" in refused("start", "linear")
+    assert "exists already and may be your work" in refused("start", "linear")
     assert (tmp_path / "linear.py").read_text() == "mine"
     assert run("start", "linear", "--out", "other/linear.py").exit_code == 0
     assert run("start", "linear", "--force").exit_code == 0
     assert (tmp_path / "linear.py").read_text() == (tmp_path / "other" / "linear.py").read_text()
-    assert "is a folder" in refused("start", "linear", "--out", "other", "--force")
+    assert "is a directory" in refused("start", "linear", "--out", "other", "--force")
 
 
 def test_a_check_in_json_is_one_object_whatever_the_answer_prints(tmp_path):
@@ -74,22 +74,22 @@ def test_a_check_in_json_is_one_object_whatever_the_answer_prints(tmp_path):
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_every_solution_passes_by_the_command(tmp_path, name):
+def test_every_solution_passes(tmp_path, name):
     (tmp_path / "answer.py").write_text(run("solution", name).output)
     done = run("check", name, "answer.py", "--quiet")
     assert done.exit_code == 0, done.output
     assert done.output == f"{name}: right.\n"
 
 
-def test_hints_come_one_after_the_other_and_can_be_asked_for_by_number():
-    told = [run("hint", "bug-04").output for _ in range(4)]
-    assert [line[:11] for line in told] == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Hint 3 of 3"]
+def test_hints_come_in_order_or_by_number():
+    shown = [run("hint", "bug-04").output for _ in range(4)]
+    assert [line[:11] for line in shown] == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Hint 3 of 3"]
     assert run("hint", "linear", "2").output.startswith("Hint 2 of 3")
     assert run("hint", "linear").output.startswith("Hint 3 of 3")
     assert run("hint", "linear", "4").exit_code == 2
 
 
-def test_a_bug_is_asked_about_answered_and_remembered(tmp_path):
+def test_a_bug_is_started_answered_and_recorded(tmp_path):
     started = run("start", "bug-05", "--out", "question.txt")
     assert started.exit_code == 0
     assert all(cause in started.output for cause in CAUSES.values())
@@ -105,8 +105,9 @@ def test_a_bug_is_asked_about_answered_and_remembered(tmp_path):
         assert "is a number from 1 to 21" in refused("check", "bug-05", *answer)
 
 
-def test_the_symptoms_stand_beside_the_healthy_ones_and_do_not_name_the_cause(monkeypatch):
-    quick = {"bug-02": ("first-steps", "again"), "bug-10": ("parts", "again")}      # without runs, which take seconds
+def test_symptoms_are_shown_with_the_healthy_ones_and_do_not_name_the_cause(monkeypatch):
+    # only diagnostics without a training run, which takes seconds
+    quick = {"bug-02": ("first-steps", "again"), "bug-10": ("parts", "again")}
     for name, (caught, silent) in quick.items():
         monkeypatch.setitem(BUGS, name, replace(BUGS[name], caught_by=(caught,), silent=(silent,)))
     done = run("run", "bug-02", "--json")
@@ -125,7 +126,7 @@ def test_the_symptoms_stand_beside_the_healthy_ones_and_do_not_name_the_cause(mo
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_the_solution_of_a_bug_has_the_lines_the_reason_and_what_catches_it(name):
+def test_the_solution_of_a_bug_has_its_lines_and_the_reason(name):
     data = json.loads(run("solution", name, "--json").output)
     assert data["answer"] == BUGS[name].answer
     assert all(line["right"] != line["planted"] for line in data["lines"])
@@ -134,7 +135,7 @@ def test_the_solution_of_a_bug_has_the_lines_the_reason_and_what_catches_it(name
     assert all(f"{line['file']}, line {line['line']}" in shown for line in data["lines"])
 
 
-def test_names_and_uses_that_do_not_exist_are_refused_in_a_sentence():
+def test_unknown_names_and_wrong_uses_are_refused():
     assert "the nearest name is 'layernorm'" in refused("start", "layer-norm")
     assert "run shows the symptoms of a planted bug" in refused("run", "linear")
     assert "There is no file linear.py" in refused("check", "linear")

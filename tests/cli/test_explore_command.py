@@ -1,4 +1,4 @@
-"""mini-bert explore: what a program is told when the server begins."""
+"""mini-bert explore: what it prints when the server starts."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""mini-bert plot and report: figures and a page from a real run, a real model and results of other commands."""
+"""mini-bert plot and report: figures and a page from a run, a model and the results of other commands."""
 
 import json
 import shutil
@@ -49,14 +49,14 @@ def test_figures_of_the_shipped_model(tmp_path, arguments):
     assert (tmp_path / "x.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_tokens_of_the_text_stand_in_the_figure(tmp_path):
+def test_the_figure_shows_the_tokens_of_the_text(tmp_path):
     call("plot", "attention", "Zebras sleep.", "--layer", "0", "--out", tmp_path / "x.svg")
     drawn = (tmp_path / "x.svg").read_text()
     assert all(f">{token}<" in drawn for token in ("[CLS]", "sleep", "[SEP]"))
 
 
 @pytest.mark.parametrize("arguments", [("layers",), ("projection",), ("landscape",)])
-def test_figures_of_files_with_texts(tmp_path, arguments):
+def test_figures_of_text_files(tmp_path, arguments):
     (tmp_path / "texts.txt").write_text("The cat sat on the mat.\nA dog barked at the old man.\nIt rained.\n")
     call("plot", *arguments, tmp_path / "texts.txt", "--out", tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
@@ -64,11 +64,11 @@ def test_figures_of_files_with_texts(tmp_path, arguments):
 
 @pytest.mark.parametrize("kind", ["training", "weights"])
 def test_figures_of_a_run(tmp_path, run, kind):
-    told = json.loads(call("plot", kind, run, "--out", tmp_path / "x.png", "--json"))
-    assert Path(told["file"]).is_file()
+    result = json.loads(call("plot", kind, run, "--out", tmp_path / "x.png", "--json"))
+    assert Path(result["file"]).is_file()
 
 
-def test_a_corpus_that_was_moved_gives_its_levels(tmp_path, run):
+def test_a_moved_corpus_adds_the_bigram_loss_to_the_figure(tmp_path, run):
     from mini_bert.report.figures import training_curves
 
     shutil.copytree(run, tmp_path / "run")
@@ -77,10 +77,10 @@ def test_a_corpus_that_was_moved_gives_its_levels(tmp_path, run):
     shutil.copytree(settings["data"]["corpus"], tmp_path / "moved")
     config.write_text(yaml.safe_dump(settings | {"data": settings["data"] | {"corpus": str(tmp_path / "gone")}}))
 
-    def levels(*corpus):
+    def labels(*corpus):
         return {text.get_text() for text in training_curves(tmp_path / "run", *corpus).axes[0].texts}
 
-    assert len(levels(tmp_path / "moved")) == len(levels()) + 1               # the bigram level
+    assert len(labels(tmp_path / "moved")) == len(labels()) + 1
     call("plot", "training", tmp_path / "run", "--corpus", tmp_path / "moved", "--out", tmp_path / "x.png")
     refused = CliRunner().invoke(app, ["plot", "training", str(tmp_path / "run"), "--corpus", str(tmp_path / "none"),
                                        "--out", str(tmp_path / "y.png")])
@@ -89,14 +89,14 @@ def test_a_corpus_that_was_moved_gives_its_levels(tmp_path, run):
 
 
 @pytest.mark.parametrize("kind", ["training", "weights"])
-def test_the_directory_of_a_fit_is_taken_for_the_run_in_it(tmp_path, run, kind):
+def test_the_directory_of_a_fit_stands_for_its_run(tmp_path, run, kind):
     shutil.copytree(run, tmp_path / "fit" / "run")
     call("plot", kind, tmp_path / "fit", "--out", tmp_path / "x.png")
     assert (tmp_path / "x.png").is_file()
 
 
 @pytest.mark.parametrize("lost", ["tokens", "learning_rate", "grad_norm", "smoothed_loss", "loss"])
-def test_a_log_that_lacks_something_is_drawn_with_gaps(tmp_path, run, lost):
+def test_a_log_with_missing_values_is_drawn_with_gaps(tmp_path, run, lost):
     shutil.copytree(run, tmp_path / "run")
     log = tmp_path / "run" / "log.jsonl"
     records = [json.loads(line) for line in log.read_text().splitlines()]
@@ -110,14 +110,14 @@ def test_a_log_that_lacks_something_is_drawn_with_gaps(tmp_path, run, lost):
     call("report", tmp_path / "run")
 
 
-def test_a_log_without_tokens_is_refused_in_a_sentence(tmp_path, run):
+def test_a_log_without_tokens_is_refused(tmp_path, run):
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / "log.jsonl").write_text('{"step": 1, "loss": 3.0}\n')
     result = CliRunner().invoke(app, ["plot", "training", str(tmp_path / "run"), "--out", str(tmp_path / "x.png")])
     assert "no loss to draw" in str(result.exception)
 
 
-def test_a_figure_of_labels_and_of_probes(tmp_path):
+def test_figures_of_labels_and_probes(tmp_path):
     (tmp_path / "labels.tsv").write_text("NOUN\tNOUN\nNOUN\tVERB\nVERB\tVERB\n")
     call("plot", "confusion", tmp_path / "labels.tsv", "--out", tmp_path / "x.svg")
     assert ">50%<" in (tmp_path / "x.svg").read_text()
@@ -129,9 +129,9 @@ def test_a_figure_of_labels_and_of_probes(tmp_path):
 
 
 def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
-    told = json.loads(call("report", run, "--json"))
-    html = Path(told["page"]).read_text()
-    assert Path(told["page"]) == run / "report.html"
+    result = json.loads(call("report", run, "--json"))
+    html = Path(result["page"]).read_text()
+    assert Path(result["page"]) == run / "report.html"
     assert html.count("<svg") >= 4
     assert "Diagnosis" in html
     assert "learning_rate" in html
@@ -139,18 +139,18 @@ def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["plot", "nosuch"], "there are attention"),
+    (["plot", "nosuch"], "choose one of attention"),
     (["plot", "attention"], "takes one text"),
     (["plot", "attention", "a", "--layer", "9"], "layers 0 to 2"),
     (["plot", "training", "/no/such/run"], "/no/such/run"),
-    (["plot", "spectra", "a text"], "take no input; 'a text' is given"),
+    (["plot", "spectra", "a text"], "takes no input, but 'a text' is given"),
     (["plot", "attention", "a", "--out", "x.gif"], ".png, .svg, .pdf"),
     (["plot", "projection", "--method", "mds", __file__], "pca, tsne, umap"),
     (["plot", "probe", __file__], "not the output of mini-bert probe"),
     (["plot", "confusion", __file__], "line 1: expected a true and a predicted label"),
     (["report", "/no/such/run"], "/no/such/run"),
 ])
-def test_wrong_calls_are_one_sentence(arguments, said):
+def test_invalid_calls_are_refused(arguments, said):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code != 0
     assert said in str(result.exception)

@@ -56,7 +56,7 @@ def test_the_table_has_baselines_and_a_verdict(folder):
         assert part in result.output
 
 
-def test_json_has_all_results_and_a_second_run_uses_the_cache(folder):
+def test_json_has_everything_and_a_second_run_uses_the_cache(folder):
     data = json.loads(run(folder, "pos", "--json").stdout)
     assert {"model", "train", "test", "seed", "task", "baselines", "rows", "verdict", "notes", "sets"} <= set(data)
     import mini_bert.cli.measure.probe as module
@@ -66,7 +66,7 @@ def test_json_has_all_results_and_a_second_run_uses_the_cache(folder):
     finally:
         module.probe = computed
     again = json.loads(run(folder, "pos", "--json", "--fresh").stdout)
-    assert again | {"cost": data["cost"]} == data             # except for the time
+    assert again | {"cost": data["cost"]} == data             # all but the computation time
     assert json.loads(run(folder, "pos", "--json", "--max-samples", "10").stdout)["sets"]["test"]["sentences"] == 10
 
 
@@ -79,13 +79,13 @@ def test_the_structural_probe_reports_a_curve_over_ranks(folder):
     assert "set aside" not in result.output
 
 
-def test_named_entities_are_also_read_from_columns(folder):
+def test_named_entities_can_come_from_columns(folder):
     result = run(folder, "ner", suffix="txt")
     assert result.exit_code == 0, result.output
     assert "entity F1" in result.output
 
 
-def test_bad_input_is_one_sentence(folder, tmp_path):
+def test_invalid_input_is_refused(folder, tmp_path):
     assert isinstance(run(folder, "pos", "--layers", "top").exception, InputError)
     assert "pos, dep, deplabel, ner" in str(run(folder, "tense").exception)
     assert "There is no file" in str(run(folder, "pos", suffix="none").exception)
@@ -96,14 +96,14 @@ def test_bad_input_is_one_sentence(folder, tmp_path):
     assert "x.conllu, line 1: there are 2 columns" in str(broken)
 
 
-def test_hub_names_are_refused_for_tasks_that_need_files(folder):
+def test_hub_names_of_other_tasks_are_refused(folder):
     error = run(folder, "pos", "--train", "hub:universal_dependencies").exception
     assert isinstance(error, InputError)
     assert "hub: names give texts with labels, named entities or questions" in str(error)
     assert "pos is read from CoNLL-U; name a file" in str(error)
 
 
-def test_treebank_entities_are_mentions_and_need_a_header(folder, tmp_path):
+def test_entities_of_a_treebank_are_mentions_and_need_a_header(folder, tmp_path):
     text = (folder / "train.conllu").read_text().replace(
         "\tw3\t_\tB\t_\t_\t0\troot\t_\t_", "\tw3\t_\tB\t_\t_\t0\troot\t_\tEntity=(1-x)")
     (tmp_path / "x.conllu").write_text(text)
@@ -116,7 +116,7 @@ def test_treebank_entities_are_mentions_and_need_a_header(folder, tmp_path):
     assert any("every mention, including pronouns" in note for note in found["notes"])
 
 
-def test_a_note_is_shown_without_markup(folder, tmp_path):
+def test_a_note_is_shown_literally(folder, tmp_path):
     text = (folder / "test.conllu").read_text().replace("\tw0\t", "\t\u200b\t")
     (tmp_path / "x.conllu").write_text(text, "utf-8")
     assert "were replaced by [UNK]" in run(folder, "pos", "--test", str(tmp_path / "x.conllu")).output

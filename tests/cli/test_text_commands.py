@@ -1,4 +1,4 @@
-"""The commands for text: tokenizer and data."""
+"""mini-bert tokenizer and data."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_prepare_and_show(made):
     (("tokenizer", "encode", "-t", "absent", "text"), VocabularyError),
     (("data", "show", "absent"), CorpusError),
 ])
-def test_what_is_missing_is_refused(arguments, error):
+def test_missing_files_are_refused(arguments, error):
     result = runner.invoke(app, list(arguments))
     assert isinstance(result.exception, error)
 

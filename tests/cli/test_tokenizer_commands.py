@@ -1,4 +1,4 @@
-"""What the tokenizer's commands are given, and what they refuse."""
+"""mini-bert tokenizer and data: input from arguments, files and standard input, and what is refused."""
 
 import json
 import subprocess
@@ -41,15 +41,15 @@ def refused(*arguments: object, **options) -> str:
     return str(result.exception)
 
 
-@pytest.mark.parametrize("verb", ["encode", "inspect", "decode"])
-def test_a_vocabulary_alone_needs_cased_or_uncased(folder, verb):
-    text = "6" if verb == "decode" else "The"
-    assert "--cased or --uncased" in refused("tokenizer", verb, "-t", folder / "bare", text)
-    run("tokenizer", verb, "-t", folder / "bare", "--uncased", text)
-    assert "is uncased and cannot" in refused("tokenizer", verb, "-t", folder / "tokenizer", "--cased", text)
+@pytest.mark.parametrize("command", ["encode", "inspect", "decode"])
+def test_a_bare_vocabulary_needs_cased_or_uncased(folder, command):
+    text = "6" if command == "decode" else "The"
+    assert "--cased or --uncased" in refused("tokenizer", command, "-t", folder / "bare", text)
+    run("tokenizer", command, "-t", folder / "bare", "--uncased", text)
+    assert "stored as uncased" in refused("tokenizer", command, "-t", folder / "tokenizer", "--cased", text)
 
 
-def test_casing_said_is_used(folder):
+def test_cased_and_uncased_are_applied(folder):
     for option, number in (("--cased", 6), ("--uncased", 5)):
         assert run("tokenizer", "encode", "-t", folder / "bare" / "vocab.txt", option, "The")["ids"] == [[2, number, 3]]
         made = run("data", "prepare", folder / "text.txt", "-t", folder / "bare", option, "-o", folder / option)
@@ -59,20 +59,20 @@ def test_casing_said_is_used(folder):
 
 @pytest.mark.parametrize(("ids", "words"), [(["2", "10"], "0 to 9"), (["--", "-1"], "id -1"), (["seven"], "'seven'"),
                                             (["²"], "'²'"), (["1.0"], "'1.0'")])
-def test_a_bad_id_is_one_sentence(folder, ids, words):
+def test_an_invalid_id_is_one_sentence(folder, ids, words):
     assert words in refused("tokenizer", "decode", "-t", folder / "tokenizer", *ids)
 
 
-def test_lines_end_at_line_feeds_alone(folder):
+def test_lines_end_only_at_line_feeds(folder):
     text = "the cat\x0csat\u2028the\x85cat\n\ncat\r\n"
     assert len(run("tokenizer", "encode", "-t", folder / "tokenizer", input=text)["ids"]) == 3
     assert run("tokenizer", "encode", "-t", folder / "tokenizer", input="\ufeffcat")["ids"] == [[2, 7, 3]]
     assert run("tokenizer", "encode", "-t", folder / "tokenizer", input="")["ids"] == []
 
 
-@pytest.mark.parametrize("verb", ["encode", "inspect"])
-def test_bytes_that_are_not_utf8_are_replaced_counted_and_reported_or_refused(folder, verb):
-    command = ["tokenizer", verb, "-t", str(folder / "tokenizer")]
+@pytest.mark.parametrize("name", ["encode", "inspect"])
+def test_bytes_that_are_not_utf8_are_replaced_and_reported_or_refused(folder, name):
+    command = ["tokenizer", name, "-t", str(folder / "tokenizer")]
     result = runner.invoke(app, [*command, "--json"], input=b"the \xff\xfe cat\n")
     assert json.loads(result.stdout)["invalid_bytes"] == 2
     assert result.stderr.count("\n") == 1
@@ -92,7 +92,7 @@ def train(folder, out, *options: str) -> list[str]:
     return ["tokenizer", "train", str(folder / "text.txt"), "--vocab-size", "30", "--out", str(out), *options]
 
 
-def test_training_replaces_a_tokenizer_only_if_told_to(folder):
+def test_training_replaces_a_tokenizer_only_with_overwrite(folder):
     before = (folder / "tokenizer" / "vocab.txt").read_text()
     assert "--overwrite" in refused(*train(folder, folder / "tokenizer"))
     assert (folder / "tokenizer" / "vocab.txt").read_text() == before
@@ -102,33 +102,33 @@ def test_training_replaces_a_tokenizer_only_if_told_to(folder):
     run(*train(folder, folder / "empty"))
 
 
-def test_training_overwrites_nothing_but_a_tokenizer(folder):
+def test_overwrite_replaces_only_a_tokenizer(folder):
     run("data", "prepare", folder / "text.txt", "-t", folder / "tokenizer", "-o", folder / "corpus")
     assert "corpus.json" in refused(*train(folder, folder / "corpus", "--overwrite"))
 
 
-def test_where_to_write_is_checked_before_any_text_is_read(folder):
+def test_the_output_directory_is_checked_before_any_text_is_read(folder):
     absent = folder / "absent.txt"
     assert "is not a writable directory" in refused("tokenizer", "train", absent, "--out", folder / "text.txt" / "x")
     assert "not empty" in refused("tokenizer", "train", absent, "--out", folder / "tokenizer")
 
 
-def test_without_a_terminal_nothing_is_written_about_progress(folder):
+def test_without_a_terminal_no_progress_is_printed(folder):
     done = subprocess.run([sys.executable, "-m", "mini_bert", *train(folder, folder / "new")], capture_output=True,
                           text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
 
 
-# -------------------------------------------------------------------- looking into a corpus
+# -------------------------------------------------------------------- data show
 
-def test_a_pad_that_is_in_the_text_does_not_end_what_is_shown():
+def test_a_pad_token_inside_the_text_is_shown():
     ids = np.array([[2, 7, 0, 8, 3, 0, 0]])
     batch = MLMBatch(ids, ids, np.zeros_like(ids, bool), np.arange(7)[None] < 5)
     assert _coloured(WordPieceTokenizer(PIECES), batch, 0).plain.split() == ["[CLS]", "cat", "[PAD]", "sat", "[SEP]"]
 
 
-def test_a_directory_named_like_markup_is_shown_as_it_is(folder):
+def test_a_directory_named_like_markup_is_shown_literally(folder):
     out = folder / "[bold]corpus[/nothing]"
     run("data", "prepare", folder / "text.txt", "-t", folder / "tokenizer", "-o", out)
     result = runner.invoke(app, ["data", "show", str(out)])

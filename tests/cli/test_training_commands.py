@@ -1,4 +1,4 @@
-"""The commands that train: pretrain, resume, find-lr, overfit, memory and bench."""
+"""pretrain, resume, find-lr, overfit, memory and bench."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_pretrain_resume_and_load(corpus, tmp_path):
     assert again["step"] == 5
 
 
-def test_plain_lines_say_loss_baselines_and_speed(corpus, tmp_path):
+def test_plain_lines_show_loss_baselines_and_speed(corpus, tmp_path):
     command = [sys.executable, "-m", "mini_bert", "pretrain", *SMALL, "--data", str(corpus), "--out",
                str(tmp_path / "run"), "--steps", "10"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -59,7 +59,7 @@ def test_plain_lines_say_loss_baselines_and_speed(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_and_says_how_to_go_on(corpus, tmp_path, number):
+def test_an_interrupt_saves_and_says_how_to_continue(corpus, tmp_path, number):
     command = [sys.executable, "-m", "mini_bert", "pretrain", *SMALL, "--data", str(corpus), "--out",
                str(tmp_path / "run"), "--steps", "1000000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -88,20 +88,20 @@ def test_memory_is_predicted_and_measured():
     assert 0 < found["predicted_total"] < found["measured"]
 
 
-def test_bench_gives_times_and_the_share_of_the_floor():
+def test_bench_reports_times_and_the_share_of_the_floor():
     found = run("bench", "train", "--config", "debug", "--batch-size", 4, "--steps", 5, "--quiet")
     assert found["contestants"]["mini-bert"]["steps"] == 5
     assert found["share_of_floor"] > 0
 
 
-@pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch is installed, so its absence cannot be tried")
-def test_a_missing_peer_is_one_sentence():
+@pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch is installed, so its absence cannot be tested")
+def test_a_missing_library_is_one_sentence():
     result = runner.invoke(app, ["bench", "train", "--config", "debug", "--against", "torch", "--quiet"])
     assert isinstance(result.exception, BenchError)
     assert "torch is not installed" in str(result.exception)
 
 
-def test_wrong_calls_are_one_sentence(corpus, tmp_path):
+def test_invalid_calls_are_refused_before_anything_is_written(corpus, tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("x")
     for arguments, kind, words in [
@@ -129,7 +129,7 @@ def test_the_live_display_and_the_bench_work_at_a_terminal(corpus, tmp_path):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:                               # what a terminal says when the other end is closed
+            except OSError:                               # raised when the other end is closed
                 break
             if not part:
                 break

@@ -1,4 +1,4 @@
-"""mini-bert blimp, agreement, facts and similarity."""
+"""blimp, agreement, facts and similarity, as a user or a script calls them."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def test_similarity(folder):
 
 @pytest.mark.parametrize("arguments", [("blimp", "pairs"), ("agreement", "verbs.text"), ("facts", "P1.jsonl"),
                                        ("similarity", "words.txt")], ids=lambda arguments: arguments[0])
-def test_a_result_is_cached_and_fresh_recomputes_it(folder, monkeypatch, arguments):
+def test_a_result_is_cached_and_fresh_computes_it_again(folder, monkeypatch, arguments):
     name, file = arguments
     first = run(folder, name, folder / file)
     calls = []
@@ -109,7 +109,7 @@ def test_a_result_is_cached_and_fresh_recomputes_it(folder, monkeypatch, argumen
     assert len(calls) == 2
 
 
-def test_different_counts_are_not_the_same_cached_result(folder, tmp_path):
+def test_changed_training_text_invalidates_the_cache(folder, tmp_path):
     train = tmp_path / "train.txt"
     train.write_text("the cat sleep.")
     first = run(folder, "blimp", folder / "pairs", "--train", train)
@@ -127,7 +127,7 @@ def test_different_counts_are_not_the_same_cached_result(folder, tmp_path):
     (("similarity", "words.txt", "--text", "-"), InputError, "--text cannot be standard input"),
     (("similarity", "words.txt", "--layer", "7"), InputError, "no layer 7"),
 ])
-def test_bad_input_is_one_sentence(folder, monkeypatch, arguments, error, words):
+def test_invalid_input_is_refused(folder, monkeypatch, arguments, error, words):
     monkeypatch.chdir(folder)
     result = runner.invoke(app, [*arguments, "--model", str(folder / "model")])
     assert isinstance(result.exception, error)
@@ -143,7 +143,7 @@ def test_every_command_has_the_common_options_and_an_example():
         assert f"Example: mini-bert {name}" in command.help
 
 
-def test_copyable_answers_and_candidates_are_shown(folder):
+def test_answers_in_the_prompt_and_the_number_of_candidates_are_shown(folder):
     model = ["--model", str(folder / "model")]
     wide = {"COLUMNS": "200"}
     assert "in prompt" in runner.invoke(app, ["facts", str(folder / "P1.jsonl"), *model], env=wide).output
@@ -151,7 +151,7 @@ def test_copyable_answers_and_candidates_are_shown(folder):
     assert "candidates" in " ".join(shown.split())
 
 
-def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
+def test_pairs_without_tokens_are_left_out_and_counted(folder, tmp_path):
     pair = {"sentence_good": "\u200b", "sentence_bad": "the cat", "UID": "x", "linguistics_term": "x", "field": "x"}
     text = (folder / "pairs/verbs.jsonl").read_text() + json.dumps(pair) + "\n"
     (tmp_path / "pairs.jsonl").write_text(text)
@@ -160,7 +160,7 @@ def test_pairs_without_pieces_are_left_out_and_counted(folder, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["blimp", "agreement", "facts", "similarity"])
-def test_hub_names_are_refused_with_what_they_are_for(folder, command):
+def test_hub_names_are_refused(folder, command):
     error = runner.invoke(app, [command, "hub:nyu-mll/blimp", "--model", str(folder / "model")]).exception
     assert isinstance(error, InputError)
     assert "hub: names give texts with labels, named entities or questions" in str(error)

@@ -19,6 +19,7 @@ from mini_bert.evaluation.suite.suite import PARTS, EvaluationListener, comprehe
 from mini_bert.evaluation.tasks.folder import TaskFolder
 from mini_bert.report.evaluation_page import evaluation_page
 from mini_bert.report.evaluation_sections import SECTIONS
+from mini_bert.report.page import number_cell
 
 SMALL = QUICK.capped(40)
 

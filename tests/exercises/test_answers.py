@@ -1,4 +1,4 @@
-"""Whatever a learner's file does, it gets a sentence with its own line, and never a traceback of ours."""
+"""Whatever a learner's file does, the grade has one sentence with the learner's line, and no traceback."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 
 from mini_bert.errors import DataError
 from mini_bert.exercises import Answer, check_file, exercise
-from mini_bert.exercises.progress import FILE, Progress
+from mini_bert.exercises.progress import FILE, ProgressFile
 from mini_bert.exercises.stubs import solution_source, stub_source
 
 
@@ -25,7 +25,7 @@ def file_with(tmp_path, body: str, name: str = "linear"):
     ("    return linear_backward(dy, cache)\n", "RecursionError"),
     ("    1 / 0\n", "line 19: 1 / 0: ZeroDivisionError: division by zero."),
     ("    return dy\n", "linear_backward must return dx, dW, db, in this order; it returned one ndarray."),
-    ("    return dy, dy\n", "linear_backward must return dx, dW, db, in this order; it returned 2 things."),
+    ("    return dy, dy\n", "linear_backward must return dx, dW, db, in this order; it returned 2 values."),
     ("    pass\n", "it returned one NoneType."),
     ("    return {'dx': dy}\n", "linear_backward must return dx, dW, db; dW is missing."),
     ("    x, W = cache\n    dy *= 2\n    return dy @ W.T, x.T @ dy, dy.sum(axis=0)\n",
@@ -33,7 +33,7 @@ def file_with(tmp_path, body: str, name: str = "linear"):
     ("    x, W = cache\n    W[...] = 0\n    return dy @ W.T, x.T @ dy, dy.sum(axis=0)\n",
      "changes its arguments in place"),
 ])
-def test_what_goes_wrong_is_told_with_the_learners_line(tmp_path, body, words):
+def test_an_exception_becomes_a_sentence_with_the_learners_line(tmp_path, body, words):
     grade = check_file("linear", file_with(tmp_path, body))
     assert not grade.passed
     assert words in grade.problem
@@ -47,10 +47,10 @@ def test_what_goes_wrong_is_told_with_the_learners_line(tmp_path, body, words):
     ("import no_such_module\n", "line 1: import no_such_module: ModuleNotFoundError"),
     ("x = 1\n", "has no function linear_forward."),
     ("def linear_forward(x, W, b):\n    return x @ W + b\n", "must return its result and a cache"),
-    ("def linear_forward(x, W, b):\n    return x @ W, (x, W)\n", "no longer computes what it did"),
+    ("def linear_forward(x, W, b):\n    return x @ W, (x, W)\n", "no longer computes what it does in the stub"),
     ("", "has no function linear_forward."),
 ])
-def test_a_file_that_is_no_answer_is_told_so(tmp_path, text, words):
+def test_a_file_that_is_not_an_answer_gets_a_problem(tmp_path, text, words):
     path = tmp_path / "mine.py"
     path.write_text(text)
     grade = check_file("linear", path)
@@ -66,11 +66,11 @@ def test_an_output_that_cannot_be_compared_has_a_note(tmp_path):
     assert notes["db"] == "has the shape (4, 5), not (5,)"
 
 
-def test_files_that_cannot_be_read_are_refused_in_a_sentence(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(DataError, match="There is no file"):
         check_file("linear", tmp_path / "none.py")
     (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="is not text in UTF-8: byte 0"):
+    with pytest.raises(DataError, match="is not UTF-8 text: byte 0"):
         check_file("linear", tmp_path / "bytes.py")
     with pytest.raises(DataError, match="cannot be read"):
         check_file("linear", tmp_path)
@@ -99,16 +99,16 @@ def test_an_answer_may_define_a_dataclass():
     assert exercise("relu").grade(Answer(source, "answer.py")).passed
 
 
-def test_progress_is_kept_and_a_damaged_record_is_refused(tmp_path):
-    Progress(tmp_path).note_passed("linear")
-    Progress(tmp_path).note_hint("relu", 2)
-    Progress(tmp_path).note_hint("relu", 1)
-    again = Progress(tmp_path)
+def test_progress_is_saved_and_a_damaged_file_is_refused(tmp_path):
+    ProgressFile(tmp_path).note_passed("linear")
+    ProgressFile(tmp_path).note_hint("relu", 2)
+    ProgressFile(tmp_path).note_hint("relu", 1)
+    again = ProgressFile(tmp_path)
     assert again.passed("linear")
     assert not again.passed("relu")
     assert again.hints("relu") == 2
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
     for damaged in ("{", "[]", '{"passed": 3, "hints": {}}', '{"passed": [], "hints": {"relu": "x"}}'):
         (tmp_path / FILE).write_text(damaged)
-        with pytest.raises(DataError, match="is not a record of exercises"):
-            Progress(tmp_path)
+        with pytest.raises(DataError, match="is not a progress file of exercises"):
+            ProgressFile(tmp_path)

@@ -1,4 +1,4 @@
-"""Write the backward: solutions pass, stubs fail with their hint, every typical mistake gets its own cause."""
+"""Write the backward: solutions pass, stubs fail with a hint, and every typical mistake gets its cause."""
 
 import re
 from pathlib import Path
@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from mini_bert.exercises import ORDER, Answer, AnswerError, exercise
-from mini_bert.exercises.compared import Compared
+from mini_bert.exercises.compared import ComparedExercise
 from mini_bert.exercises.grading import compare
 from mini_bert.exercises.stubs import solution_source, stub_source
 
-COMPARED = [exercise(name) for name in ORDER if isinstance(exercise(name), Compared)]
+COMPARED = [exercise(name) for name in ORDER if isinstance(exercise(name), ComparedExercise)]
 MISTAKES = [pytest.param(one, wrong, id=f"{one.name}: {wrong.outputs}, {wrong.cause[:60]}")
             for one in COMPARED for wrong in one.clues.wrong]
 
 
 def graded(name: str, *changes: tuple[str, str]):
-    """The grade of a solution with some of its text changed."""
+    """The grade of a solution with changes."""
     source = solution_source(exercise(name))
     for old, new in changes:
         assert source.count(old) == 1, old
@@ -45,7 +45,7 @@ def test_a_stub_fails_with_its_first_hint_and_names_the_line(name):
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_a_stub_has_the_forward_and_the_signature_and_not_the_body(name):
+def test_a_stub_has_the_forward_and_the_signature_but_not_the_body(name):
     one = exercise(name)
     stub, solution = stub_source(one), solution_source(one)
     signature = next(line for line in solution.splitlines() if line.startswith(f"def {one.writes}("))
@@ -71,7 +71,7 @@ def test_a_typical_mistake_gets_its_own_cause(one, wrong):
 
 
 @pytest.mark.parametrize("one", COMPARED, ids=lambda one: one.name)
-def test_hints_and_causes_are_sentences_and_no_two_are_alike(one):
+def test_hints_and_causes_are_distinct_sentences(one):
     causes = [wrong.cause for wrong in one.clues.wrong]
     assert len(set(causes)) == len(causes) >= 5
     assert all(text.endswith((".", "?")) for text in (*causes, *one.hints))
@@ -80,7 +80,7 @@ def test_hints_and_causes_are_sentences_and_no_two_are_alike(one):
 
 @pytest.mark.parametrize(("name", "change", "words"), [
     ("linear", ("dy.sum(axis=0)", "dy"), "lacks the sum over the rows"),
-    ("linear", ("x.T @ dy", "dy.T @ x"), "factors exchanged"),
+    ("linear", ("x.T @ dy", "dy.T @ x"), "factors swapped"),
     ("linear", ("dy @ W.T", "dy @ W"), "W where its transpose belongs"),
     ("relu", ("(x > 0)", "np.maximum(x, 0)"), "multiplied by y, the value"),
     ("gelu", ("cdf + x * density", "cdf"), "second term is missing"),
@@ -93,13 +93,13 @@ def test_hints_and_causes_are_sentences_and_no_two_are_alike(one):
     ("cross_entropy", ("dloss / selected.sum()", "dloss"), "not divided by the number of selected rows"),
     ("cross_entropy", ("dlogits *= selected[:, None]", "pass"), "not selected get a gradient"),
     ("dropout", ("dy * keep / q", "dy * keep"), "not scaled"),
-    ("residual", ("dx = dx + dsum ", "dx = dx "), "way around the network is lost"),
-    ("block", ("dmiddle = dmiddle + dsum2", "dmiddle = dmiddle"), "way around the feed-forward network is lost"),
-    ("block", ("dsum1 + dx_q + dx_k + dx_v", "dsum1 + dx_q + dx_v"), "way through the keys is lost"),
+    ("residual", ("dx = dx + dsum ", "dx = dx "), "residual path around the network is missing"),
+    ("block", ("dmiddle = dmiddle + dsum2", "dmiddle = dmiddle"), "path around the feed-forward network is missing"),
+    ("block", ("dsum1 + dx_q + dx_k + dx_v", "dsum1 + dx_q + dx_v"), "path through the keys is missing"),
     ("adamw", ("mhat = m / (1 - beta1**t)", "mhat = m"), "bias correction of m is missing"),
     ("adamw", (" if w.ndim > 1 else 0.0", ""), "acts on biases too"),
 ])
-def test_a_mistake_in_the_text_of_an_answer_is_named(name, change, words):
+def test_a_mistake_in_the_source_gets_its_cause(name, change, words):
     grade = graded(name, change)
     assert not grade.passed
     assert words in grade.hints[0]
@@ -108,25 +108,25 @@ def test_a_mistake_in_the_text_of_an_answer_is_named(name, change, words):
 @pytest.mark.parametrize(("change", "words"), [
     (("return dx, dW, db", "return -dx, dW, db"), "dx has the wrong sign"),
     (("return dx, dW, db", "return dx, 0 * dW, db"), "dW is zero everywhere"),
-    (("return dx, dW, db", "return 3 * dx, dW, db"), "dx is 3 times the right one everywhere"),
+    (("return dx, dW, db", "return 3 * dx, dW, db"), "dx is 3 times the correct one everywhere"),
     (("return dx, dW, db", "return dx * len(x), dW, db"), "dx is the number of rows N times too large"),
     (("return dx, dW, db", "return dx, dW + 1e-3 * (dW > 0), db"), "elements are wrong in the case"),
-    (("return dx, dW, db", "return dx, dW[0], db"), "a gradient has the shape of what it is the gradient of"),
+    (("return dx, dW, db", "return dx, dW[0], db"), "a gradient has the shape of its variable"),
     (("return dx, dW, db", "return dx, dW.astype('float32'), db"), "dW is float32"),
-    (("return dx, dW, db", "return dx / 0, dW, db"), "is not a number"),
-    (("return dx, dW, db", "return None, dW, db"), "dx has nothing"),
+    (("return dx, dW, db", "return dx / 0, dW, db"), "is not finite"),
+    (("return dx, dW, db", "return None, dW, db"), "dx is None"),
 ])
-def test_an_error_of_no_known_kind_is_described_by_its_shape_ratio_or_place(change, words):
+def test_an_unknown_error_is_described_by_its_shape_ratio_or_place(change, words):
     grade = graded("linear", change)
     assert not grade.passed
     assert words in grade.hints[0]
 
 
-def test_errors_in_one_place_are_told_by_its_name():
+def test_errors_confined_to_a_named_place_are_described_by_it():
     grade = graded("cross_entropy", ("return dlogits", "return np.where(selected[:, None], dlogits, 7.0)"))
-    assert grade.hints == ["dlogits is right but for rows that are not selected: all errors are there."]
+    assert grade.hints == ["dlogits is right except at rows that are not selected: all errors are there."]
     grade = graded("embedding", ("return dW", "dW[np.bincount(ids, minlength=len(dW)) == 0] = 1\n    return dW"))
-    assert grade.hints == ["dW is right but for ids that do not occur: all errors are there."]
+    assert grade.hints == ["dW is right except at ids that do not occur: all errors are there."]
 
 
 def test_two_mistakes_get_two_causes():
@@ -136,7 +136,7 @@ def test_two_mistakes_get_two_causes():
     assert "dbeta lacks the sum" in grade.hints[1]
 
 
-def test_a_right_answer_in_other_words_passes():
+def test_a_different_correct_answer_passes():
     loop = ("    ids, shape = cache\n    dW = np.zeros(shape)\n    for n, i in enumerate(ids):\n"
             "        dW[i] += dy[n]\n    return dW\n")
     source = stub_source(exercise("embedding"))
@@ -154,7 +154,7 @@ def test_cases_have_padding_repeated_ids_and_several_shapes():
         assert len(set(shapes)) == len(shapes) >= 2
 
 
-def test_the_page_has_every_exercise_in_the_order_of_learning_with_its_level_and_what_to_read_before():
+def test_the_page_lists_every_exercise_in_order_with_its_level_and_reading():
     page = Path(__file__).parents[2] / "docs" / "exercises" / "write-the-backward.md"
     rows = re.findall(r"^\| `(\w+)` \| (\d) \| \[[^]]*\]\(\.\./([^)]*)\)", page.read_text("utf-8"), re.MULTILINE)
     assert rows == [(name, str(exercise(name).difficulty), exercise(name).after) for name in ORDER]

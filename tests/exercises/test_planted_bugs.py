@@ -1,4 +1,4 @@
-"""Break it: each planted bug is caught by what its text says catches it, and leaves nothing behind."""
+"""Planted bugs: each is caught by the diagnostics that its text names, and is removed completely."""
 
 import re
 from functools import cache
@@ -11,44 +11,44 @@ import mini_bert
 from mini_bert import InputError
 from mini_bert.core.ops.layernorm import layernorm_backward
 from mini_bert.exercises import BUG_NAMES
-from mini_bert.exercises.bugs import BUGS, CAUSES, MEANS, healthy
+from mini_bert.exercises.bugs import BUGS, CAUSES, DIAGNOSTICS, healthy_reading
 from mini_bert.exercises.bugs.planting import Edit, active, planted
 from mini_bert.exercises.solutions.bugs import WHY
 
-SEEN = [pytest.param(bug, means, id=f"{bug.name}, {means}") for bug in BUGS.values() for means in bug.caught_by]
-UNSEEN = [pytest.param(bug, means, id=f"{bug.name}, {means}") for bug in BUGS.values() for means in bug.silent]
+CAUGHT = [pytest.param(bug, name, id=f"{bug.name}, {name}") for bug in BUGS.values() for name in bug.caught_by]
+SILENT = [pytest.param(bug, name, id=f"{bug.name}, {name}") for bug in BUGS.values() for name in bug.silent]
 
 
 @cache
-def looked(bug: str, means: str):
-    return BUGS[bug].look(means)
+def reading(bug: str, diagnostic: str):
+    return BUGS[bug].reading(diagnostic)
 
 
-@pytest.mark.parametrize("means", MEANS)
-def test_the_healthy_code_passes_every_means(means):
-    assert healthy(means, 0).passed, healthy(means, 0).figures
+@pytest.mark.parametrize("diagnostic", DIAGNOSTICS)
+def test_the_healthy_code_passes_every_diagnostic(diagnostic):
+    assert healthy_reading(diagnostic, 0).passed, healthy_reading(diagnostic, 0).figures
 
 
-@pytest.mark.parametrize(("bug", "means"), SEEN)
-def test_a_bug_is_caught_by_what_its_text_names(bug, means):
-    look = looked(bug.name, means)
-    assert not look.passed, look.figures
-    assert look.figures != healthy(means, 0).figures
+@pytest.mark.parametrize(("bug", "diagnostic"), CAUGHT)
+def test_a_bug_is_caught_by_the_diagnostics_that_it_names(bug, diagnostic):
+    found = reading(bug.name, diagnostic)
+    assert not found.passed, found.figures
+    assert found.figures != healthy_reading(diagnostic, 0).figures
 
 
-@pytest.mark.parametrize(("bug", "means"), UNSEEN)
-def test_a_bug_is_not_seen_by_what_its_text_says_does_not_see_it(bug, means):
-    look = looked(bug.name, means)
-    assert look.passed, look.figures
+@pytest.mark.parametrize(("bug", "diagnostic"), SILENT)
+def test_a_bug_passes_the_diagnostics_that_it_names_as_silent(bug, diagnostic):
+    found = reading(bug.name, diagnostic)
+    assert found.passed, found.figures
 
 
-def test_the_doctor_names_the_masks_on_special_tokens():
-    assert "masks on special tokens" in str(looked("bug-08", "doctor").figures)
+def test_the_doctor_finds_masks_on_special_tokens():
+    assert "masks on special tokens" in str(reading("bug-08", "doctor").figures)
 
 
-def test_the_gradient_check_agrees_above_the_cut_residual_path_and_not_below():
-    look = looked("bug-01", "gradcheck")
-    wrong = set(look.figures) - look.hidden - {"gradients that agree"}
+def test_the_gradient_check_agrees_above_the_missing_residual_path_and_not_below():
+    found = reading("bug-01", "gradcheck")
+    wrong = set(found.figures) - found.hidden - {"gradients that agree"}
     assert {"model, token_embeddings", "model, W_Q_0", "model, ln2_gamma_0"} <= wrong
     assert all(name.endswith("_0") or "embeddings" in name for name in wrong)
 
@@ -57,7 +57,7 @@ def test_the_gradient_check_agrees_above_the_cut_residual_path_and_not_below():
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=lambda bug: bug.name)
-def test_a_patch_changes_the_code_and_puts_it_back(bug):
+def test_planting_changes_the_code_and_restores_it(bug):
     functions = [edit.function() for edit in bug.edits]
     codes = [function.__code__ for function in functions]
     files = {Path(code.co_filename): Path(code.co_filename).read_bytes() for code in codes}
@@ -96,7 +96,7 @@ def test_a_term_that_is_not_there_is_refused_and_nothing_is_applied():
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=lambda bug: bug.name)
-def test_the_lines_concerned_are_those_of_the_files(bug):
+def test_the_changed_lines_are_those_of_the_files(bug):
     for edit in bug.edits:
         file, number, line = edit.line()
         written = (Path(mini_bert.__file__).parents[1] / file).read_text("utf-8").splitlines()
@@ -107,15 +107,15 @@ def test_the_lines_concerned_are_those_of_the_files(bug):
 # -------------------------------------------------------------------- the texts
 
 
-def test_there_are_a_dozen_with_a_cause_each_from_one_list():
+def test_twelve_bugs_have_different_causes_from_one_list():
     assert tuple(BUGS) == BUG_NAMES
     assert len({bug.cause for bug in BUGS.values()}) == 12
     assert {bug.cause for bug in BUGS.values()} < set(CAUSES)
     assert len(set(CAUSES.values())) == len(CAUSES) >= 20
 
 
-def test_each_means_catches_some_bug_and_each_bug_has_its_texts():
-    assert {means for bug in BUGS.values() for means in bug.caught_by} == set(MEANS)
+def test_each_diagnostic_catches_a_bug_and_each_bug_has_its_texts():
+    assert {name for bug in BUGS.values() for name in bug.caught_by} == set(DIAGNOSTICS)
     for bug in BUGS.values():
         assert bug.caught_by
         assert not set(bug.caught_by) & set(bug.silent)
@@ -125,16 +125,16 @@ def test_each_means_catches_some_bug_and_each_bug_has_its_texts():
     assert set(WHY) == set(BUGS)
 
 
-def test_a_question_does_not_tell_the_cause():
+def test_a_question_does_not_give_away_the_cause():
     for bug in BUGS.values():
         cause = set(re.findall(r"[a-z]{6,}", CAUSES[bug.cause].lower()))
         asked = set(re.findall(r"[a-z]{6,}", bug.question.lower()))
         assert len(cause & asked) <= 1, cause & asked
 
 
-def test_the_page_says_what_catches_each_bug():
+def test_the_page_lists_what_catches_each_bug():
     page = Path(__file__).parents[2] / "docs" / "exercises" / "break-it.md"
     text = page.read_text("utf-8")
     for bug in BUGS.values():
         assert f"| `{bug.name}` | {', '.join(bug.caught_by)} | {', '.join(bug.silent)} | {bug.question} |" in text
-    assert all(f"\n| {name} |" in text for name in MEANS)
+    assert all(f"\n| {name} |" in text for name in DIAGNOSTICS)

@@ -138,7 +138,7 @@ def test_the_commands(directory, tmp_path):
     assert np.load(tmp_path / "v.npy").shape == (2, 16)
     assert "probability" in runner.invoke(app, ["fill-mask", "the [MASK]", *common]).stdout
     refused = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.txt")])
-    assert "end in .npy" in str(refused.exception)
+    assert "ends in .npy" in str(refused.exception)
     assert "nan" not in runner.invoke(app, ["score", "", *common]).stdout
 
 
@@ -151,13 +151,13 @@ def test_truncated_texts_are_reported(model, tokenizer, directory, tmp_path):
     (tmp_path / "a.txt").write_text(f"a dog\n{long}\n")
     (tmp_path / "b.txt").write_text("\nthe cat\n")
     files, common = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], ["--model", str(directory)]
-    assert "1 text was cut: the model takes 12 tokens." in runner.invoke(app, ["embed", *files, *common]).stderr
+    assert "1 text was truncated to the model's 12 tokens." in runner.invoke(app, ["embed", *files, *common]).stderr
     found = json.loads(runner.invoke(app, ["similar", long, *files, *common, "--json"]).stdout)
     assert (found["query_too_long"], found["too_long"]) == (True, 1)
     assert [(n["file"], n["line"]) for n in found["neighbours"] if n["text"] == "the cat"] == [(files[1], 2)]
     shown = runner.invoke(app, ["similar", long, *files, *common]).stdout
     assert "b.txt" in shown
-    assert "was cut" in shown
+    assert "was truncated" in shown
     refused = runner.invoke(app, ["fill-mask", "the [MASK]", long + "[MASK]", *common])
     assert "Text 2: The text has 21 tokens" in str(refused.exception)
 

@@ -1,1 +1,1 @@
-"""Attention heads: what they look at, and how much they matter."""
+"""Attention heads: what they attend to, and how important they are."""

@@ -1,8 +1,8 @@
-"""What the attention heads of a model look at, over one text or many.
+"""What the attention heads of a model attend to, over one text or many.
 
-Each figure is a mean over queries, which are the tokens of the texts; [CLS] and [SEP] ask nothing worth counting, but
-as keys they stay, since heads do put weight there. The weight on a place is summed over the keys that are there; a
-query that has no such key (no token before the first) has 0 there.
+Each statistic is a mean over queries, which are the tokens of the texts. [CLS] and [SEP] do not count as queries, but
+they do as keys, since heads put weight on them. The weight on a target, such as the previous token, is summed over
+the keys that match it; a query without such a key counts as 0.
 """
 
 import unicodedata
@@ -23,15 +23,15 @@ from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import read_sentence
 
-# A head that looks everywhere is broad, wherever most of its weight falls by that; else it is of the type with the
-# largest figure of those that reach their threshold; else mixed.
-BROAD = 0.9                   # of the largest entropy there can be
+# A head with nearly uniform attention is broad. Otherwise it has the type with the largest weight among those that
+# reach their threshold, or else it is mixed.
+BROAD = 0.9                   # of the largest possible entropy
 HEAD_TYPES = {"previous": 0.5, "next": 0.5, "diagonal": 0.5, "delimiter": 0.5}
 
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """One head: entropy in nats and as a share of ln(keys), distance in tokens, and mean weights on places."""
+    """One head: entropy in nats and as a share of ln(keys), distance in tokens, and mean weights on kinds of keys."""
 
     layer: int
     head: int
@@ -59,8 +59,8 @@ class HeadReport:
     heads: list[HeadStatistics]
     texts: int
     queries: int
-    cut: int                              # texts that were longer than the model takes
-    empty: int                            # texts without tokens, left out
+    cut: int                              # texts that were truncated to the model's length
+    empty: int                            # texts without tokens, which are ignored
     tokens: list[str] | None = None
     weights: Array | None = None
 
@@ -77,14 +77,14 @@ class HeadReport:
 
 def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: str | Sequence[str], *,
                             mask: Sequence[int] = (), batch_size: int = 16) -> HeadReport:
-    """The statistics and type of every head, over one text or several; of one text its weights too.
+    """The statistics and type of every head, over one text or several; for a single text also the weights.
 
     In a single text the tokens at the positions `mask` are replaced by [MASK].
     """
     require_vocabulary(model, tokenizer)
     given = [texts] if isinstance(texts, str) else list(texts)
     if len(mask) and not isinstance(texts, str):
-        raise InputError("Positions to mask can be given for a single text only.")
+        raise InputError("mask is only possible for a single text.")
     rows = [read_sentence(model, tokenizer, texts, mask=mask).ids.tolist()] if isinstance(texts, str) and len(mask) \
         else [tokenizer.encode(text) for text in given]
     longest = model.config.max_seq_length
@@ -92,7 +92,7 @@ def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, text
     rows = [row if len(row) <= longest else [*row[: longest - 1], row[-1]] for row in rows]
     some = [row for row in rows if len(row) > 2]
     if not some:
-        raise InputError("There is no text with tokens, so the heads have nothing to look at.")
+        raise InputError("There is no text with tokens; give at least one.")
     sums, weights = _Sums(model, tokenizer.vocabulary), None
     for numbers in batches_by_length(some, batch_size):
         ids, real = pad_sequences([some[i] for i in numbers], tokenizer.vocabulary.pad)
@@ -104,46 +104,46 @@ def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, text
     return HeadReport(sums.heads(), len(some), sums.queries, cut, len(rows) - len(some), tokens, weights)
 
 
-_PLACES = ("distance", "diagonal", "previous", "next", "cls", "sep", "punctuation", "delimiter", "same_word")
+_TARGETS = ("distance", "diagonal", "previous", "next", "cls", "sep", "punctuation", "delimiter", "same_word")
 
 
 class _Sums:
-    """Figures of every head, summed over queries."""
+    """Statistics of every head, summed over queries."""
 
     def __init__(self, model: MiniBERT, vocabulary: Vocabulary):
         self.shape = (model.config.num_layers, model.config.num_heads)
         self.vocabulary, self.punctuation = vocabulary, punctuation_ids(vocabulary)
-        self.figures = {name: np.zeros(self.shape) for name in ("entropy", "normalised_entropy", *_PLACES)}
+        self.figures = {name: np.zeros(self.shape) for name in ("entropy", "normalised_entropy", *_TARGETS)}
         self.queries = 0
 
     def add(self, layers: Sequence[Array], ids: IntArray, mask: BoolArray) -> None:
         words = (mask & self.vocabulary.ordinary[ids]) | (ids == self.vocabulary.mask)
-        places = self._places(ids, mask)
+        targets = self._targets(ids, mask)
         for i, weights in enumerate(layers):
             for name, normalised in (("entropy", False), ("normalised_entropy", True)):
                 self.figures[name][i] += attention_entropy_sums(weights, mask, words, normalised)[0]
-            asked = weights.transpose(0, 2, 1, 3)[words]                   # (queries, A, T)
-            for name, place in places.items():
-                self.figures[name][i] += np.einsum("qak,qk->a", asked, place[words], dtype=np.float64)
+            rows = weights.transpose(0, 2, 1, 3)[words]                    # (queries, A, T)
+            for name, target in targets.items():
+                self.figures[name][i] += np.einsum("qak,qk->a", rows, target[words], dtype=np.float64)
         self.queries += int(words.sum())
 
-    def _places(self, ids: IntArray, mask: BoolArray) -> dict[str, Array]:
-        """What each key counts for each query (B, T, T)."""
+    def _targets(self, ids: IntArray, mask: BoolArray) -> dict[str, Array]:
+        """For each statistic, the factor of every query and key (B, T, T)."""
         B, T = ids.shape
-        ahead = np.arange(T)[None, :] - np.arange(T)[:, None]              # key less query
+        ahead = np.arange(T)[None, :] - np.arange(T)[:, None]              # key position minus query position
         keys = {"cls": ids == self.vocabulary.cls, "sep": ids == self.vocabulary.sep, "punctuation":
                 self.punctuation[ids]}
         keys["delimiter"] = keys["cls"] | keys["sep"] | keys["punctuation"]
         by_query = {"distance": np.abs(ahead), "diagonal": ahead == 0, "previous": ahead == -1, "next": ahead == 1}
         same = (ids[:, :, None] == ids[:, None, :]) & (ahead != 0)
-        found = {name: np.broadcast_to(place, (B, T, T)) for name, place in by_query.items()}
-        found |= {name: np.broadcast_to(place[:, None, :], (B, T, T)) for name, place in keys.items()}
+        found = {name: np.broadcast_to(target, (B, T, T)) for name, target in by_query.items()}
+        found |= {name: np.broadcast_to(target[:, None, :], (B, T, T)) for name, target in keys.items()}
         real = mask[:, None, :]
-        return {name: (found | {"same_word": same})[name] * real.astype(np.float64) for name in _PLACES}
+        return {name: (found | {"same_word": same})[name] * real.astype(np.float64) for name in _TARGETS}
 
     def heads(self) -> list[HeadStatistics]:
         if not self.queries:
-            raise InputError("None of the words is known to the model, so its heads have nothing to look from.")
+            raise InputError("None of the words is in the vocabulary; give a text with known words.")
         found = []
         for layer in range(self.shape[0]):
             for head in range(self.shape[1]):
@@ -161,13 +161,13 @@ def head_type(figures: dict[str, float]) -> str:
 
 
 def punctuation_ids(vocabulary: Vocabulary) -> BoolArray:
-    """By id: is the piece made of punctuation alone?"""
+    """For each id: does the token consist of punctuation only?"""
     return np.array([ordinary and all(unicodedata.category(letter)[0] == "P" for letter in piece)
                      for piece, ordinary in zip(vocabulary, vocabulary.ordinary, strict=True)])
 
 
 class QueryKey(NamedTuple):
-    """A score taken apart: Q and K (d_k,) of a pair of tokens, and what each dimension adds to the score."""
+    """One attention score by dimension: Q and K (d_k,) of a pair of tokens, and each dimension's term."""
 
     query: str
     key: str
@@ -184,7 +184,7 @@ class QueryKey(NamedTuple):
 
 def query_key_terms(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, layer: int, head: int, query: int,
                     key: int, *, mask: Sequence[int] = ()) -> QueryKey:
-    """Why the token at position `query` looks at the one at `key`, in one head."""
+    """Why the token at position `query` attends to the one at `key`, in one head."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
     T, L, A = len(sentence.ids), model.config.num_layers, model.config.num_heads
     for name, value, size in (("layer", layer, L), ("head", head, A), ("query", query, T), ("key", key, T)):

@@ -1,10 +1,10 @@
 """How much the loss depends on each attention head.
 
-Each head's context C_a gets a factor m_a, 1 in the model as it is.
+Each head's context C_a is multiplied by a factor m_a, which is 1 in the model.
 
-    by masking    loss(m_a = 0) - loss(m_a = 1)                        the head is taken out
+    by masking    loss(m_a = 0) - loss(m_a = 1)                        the head is removed
     by gradient   mean over texts of |d loss / d m_a|                  Michel et al. 2019
-    derivative    d mean loss / d m_a = sum of dC_a * C_a              with its sign: below 0 the head helps
+    derivative    d mean loss / d m_a = sum of dC_a * C_a              signed: below 0 the head helps
 
 The loss is the mean over texts of each text's mean loss at its masked words.
 """
@@ -29,7 +29,7 @@ _AT_A_TIME = 16               # texts
 
 @dataclass(frozen=True)
 class HeadImportance:
-    """A figure for each layer and head (L, A)."""
+    """The importance of every head; arrays are (L, A)."""
 
     loss: float
     texts: int
@@ -50,7 +50,7 @@ class HeadImportance:
 
 def measure_head_importance(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
                             seed: int = 0) -> HeadImportance:
-    """Over texts, of which 15 % of the words are masked by the seed."""
+    """The importance of every head over texts, in which 15 % of the words are masked, chosen by the seed."""
     return head_importance(model, [masked_sentence(model, tokenizer, text, seed=seed) for text in texts])
 
 
@@ -98,7 +98,7 @@ def _batches(sentences: Sequence[Sentence]) -> list[SentenceBatch]:
 
 
 def _weights(batch: SentenceBatch) -> Floats:
-    """What each target counts in its text's mean."""
+    """The weight of each target in the mean of its text."""
     weights: Floats = 1 / np.bincount(batch.owners)[batch.owners]
     return weights
 
@@ -121,7 +121,7 @@ def _by_masking(model: MiniBERT, batches: Sequence[SentenceBatch], loss: float) 
 
 
 def _derivatives(model: MiniBERT, batches: Sequence[SentenceBatch]) -> Floats:
-    """Of each text's own loss (texts, L, A)."""
+    """The derivatives of each text's loss (texts, L, A)."""
     return np.concatenate([_derivatives_of_batch(model, batch) for batch in batches])
 
 

@@ -1,1 +1,1 @@
-"""The doctor: what a run's log and checkpoint say about its health."""
+"""The doctor diagnoses a training run from its log, checkpoints and corpus."""

@@ -1,10 +1,10 @@
-"""The losses that a curve is read against.
+"""Baseline losses, with which a loss curve is compared.
 
-    uniform     ln V: every token alike                          where a model begins
-    unigram     by the tokens' frequencies                       what the head's bias alone can learn
-    bigram      by the token before, mixed with frequencies      what a look at one neighbour is worth
+    uniform     ln V: all tokens equally likely                        where an untrained model starts
+    unigram     token frequencies                                      what the head's bias alone can learn
+    bigram      frequencies after the previous token, interpolated     what one neighbour contributes
 
-The unigram and bigram losses are measured on the very positions that the run is evaluated on.
+The unigram and bigram losses are measured on the positions that the run is evaluated on.
 """
 
 from collections.abc import Iterator
@@ -19,55 +19,56 @@ from ...errors import MiniBertError
 from ...evaluation.ngrams import NgramCounts
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
-from .run_record import NotThere, RunRecord
+from .run_record import RunRecord, Unavailable
 
-MOST_TOKENS = 50_000_000      # counted; of a larger corpus, stretches spread over it
+MOST_TOKENS = 50_000_000      # counted at most; a larger corpus is sampled in chunks
 _STRETCH = 1 << 20
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Losses to compare with; None for what cannot be known here."""
+class BaselineLosses:
+    """The baseline losses of a run; None for one that cannot be measured."""
 
     uniform: float
     unigram: float | None
     bigram: float | None
-    counted_tokens: int | None            # of the corpus, for unigram and bigram
+    counted_tokens: int | None            # of the corpus, for the unigram and bigram losses
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def _some(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
-    """The text for training, or every n-th stretch of it where it is very long."""
+def _sampled_chunks(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
+    """The training text, or every n-th chunk of a very long one."""
     every = -(-corpus.manifest.tokens // MOST_TOKENS)
     for number, tokens in enumerate(corpus.token_chunks("train", _STRETCH)):
         if number % every == 0:
             yield tokens
 
 
-def measured_levels(run: RunRecord) -> Levels:
-    """The levels of a run's text, or, where that is not there, what its config says of them."""
+def baseline_losses(run: RunRecord) -> BaselineLosses:
+    """The baseline losses on a run's corpus or, without the corpus, the ones stored in its config."""
     try:
-        return _counted(run, run.corpus)
+        return _measured(run, run.corpus)
     except MiniBertError as error:
-        note = f"The levels are those that {run.directory} tells of itself: {error}"
+        note = f"The baseline losses are read from {run.directory} instead of being measured: {error}"
         run.notes += [note] if note not in run.notes else []      # a report measures them twice
-    except NotThere:
-        pass                                      # whoever needs the text will say that it is not there
-    return Levels(run.about("uniform_loss") or log(run.vocab_size), run.about("unigram_loss"), None, None)
+    except Unavailable:
+        pass                                      # the checks that need the corpus report that it is missing
+    return BaselineLosses(run.stored_baseline("uniform_loss") or log(run.vocab_size),
+                          run.stored_baseline("unigram_loss"), None, None)
 
 
-def _counted(run: RunRecord, corpus: Corpus) -> Levels:
-    before, token = _asked(run.heldout)
-    counts = NgramCounts(_some(corpus), max(run.vocab_size, corpus.manifest.vocab_size),
+def _measured(run: RunRecord, corpus: Corpus) -> BaselineLosses:
+    before, token = _masked_tokens(run.heldout)
+    counts = NgramCounts(_sampled_chunks(corpus), max(run.vocab_size, corpus.manifest.vocab_size),
                          leave_out=not corpus.manifest.heldout_documents)
-    return Levels(log(corpus.manifest.vocab_size), float(-np.log(counts.unigram(token)).mean()),
-                  float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()))
+    return BaselineLosses(log(corpus.manifest.vocab_size), float(-np.log(counts.unigram(token)).mean()),
+                          float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()))
 
 
-def _asked(batches: list[MLMBatch]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """What stands at the masked positions, and the token before each."""
+def _masked_tokens(batches: list[MLMBatch]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The token before each masked position, and the original token at it."""
     places = [np.nonzero(batch.mask_positions) for batch in batches]
     token = np.concatenate([batch.target_ids[where] for batch, where in zip(batches, places, strict=True)])
     before = np.concatenate([batch.target_ids[rows, np.maximum(columns - 1, 0)]

@@ -1,13 +1,13 @@
-"""What a finding is, the table of diseases, and the case that their checks look at.
+"""Findings, the table of diseases, and the case that is examined.
 
-A disease is one function in doctor_curve.py, doctor_steps.py, doctor_model.py or doctor_data.py, entered in the table
-by `@disease(name, place)`. It takes the case and returns a finding or None; what it needs and the run has not raises
-NotThere, and the doctor says so. Findings are told in the order of their places: a cause before what follows from it,
-so that the first one is the one to treat.
+A disease is one function in curve.py, steps.py, model.py or data.py, registered by `@disease(name, order)`. It takes
+the case and returns a finding or None. If the run lacks something that the check needs, it raises Unavailable, which
+the doctor reports. Findings are listed by `order`: a cause before its consequences, so that the first finding is the
+one to treat.
 
-A healthy run may look ill while it is young. What is read off its curve, its steps or its weights therefore waits until
-there is enough of the curve, and is only possible until then; what its text or an experiment with its model shows needs
-no curve (waits=False).
+A healthy run may look ill at first. Until the curve is long enough, findings from the curve, the updates or the weights
+are therefore only possible. Findings from the corpus or from a test of the model do not need a curve
+(needs_curve=False).
 """
 
 from collections.abc import Callable
@@ -21,94 +21,94 @@ import numpy as np
 import numpy.typing as npt
 
 from ...evaluation.probabilities import Floats
-from .baseline_losses import Levels, measured_levels
-from .checkpoint_stats import ModelView, view_of
-from .reference import Comparison, compared_with_reference
-from .run_record import Curve, NotThere, RunRecord
+from .baseline_losses import BaselineLosses, baseline_losses
+from .checkpoint_stats import CheckpointStats, checkpoint_stats
+from .reference import ReferenceComparison, compare_with_reference
+from .run_record import LossCurve, RunRecord, Unavailable
 
 
-class Sure(Enum):
-    """How sure a finding is."""
+class Certainty(Enum):
+    """How certain a finding is."""
 
-    CERTAIN = "certain"               # seen directly
-    LIKELY = "likely"                 # what it does is there, and nothing else is known to do it
-    POSSIBLE = "possible"             # too early, or too little to see
+    CERTAIN = "certain"               # observed directly
+    LIKELY = "likely"                 # its effects are observed, and no other cause of them is known
+    POSSIBLE = "possible"             # too early, or too little evidence
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A disease, how sure, in a sentence, with its evidence in numbers and one thing to try."""
+    """A disease of a run: how certain it is, a sentence about it, the evidence in numbers, and advice."""
 
     name: str
-    sure: Sure
+    sure: Certainty
     says: str
     evidence: dict[str, float]
     advice: str
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"sure": self.sure.value, "evidence": {
-            name: value if isfinite(value) else None for name, value in self.evidence.items()}}   # JSON knows no NaN
+            name: value if isfinite(value) else None for name, value in self.evidence.items()}}   # JSON has no NaN
 
 
 class Case:
-    """A run under examination: its record, and what is worked out from it once for all checks."""
+    """A run under examination: its record, and what several checks compute from it."""
 
     def __init__(self, run: RunRecord):
         self.run = run
-        self.measured: dict[str, float] = {}      # figures of the checks, for the evidence that a run is healthy
-        self.findings: list[Finding] = []         # of the checks that were made
+        self.measured: dict[str, float] = {}      # measurements of the checks, also of healthy runs
+        self.findings: list[Finding] = []         # of the checks so far
 
     @cached_property
-    def levels(self) -> Levels:
-        return measured_levels(self.run)
+    def baselines(self) -> BaselineLosses:
+        return baseline_losses(self.run)
 
     @property
     def unigram(self) -> float:
-        if self.levels.unigram is None:
-            raise NotThere("the unigram entropy of its text is not known: the corpus is not there.")
-        return self.levels.unigram
+        if self.baselines.unigram is None:
+            raise Unavailable("the unigram loss of its text is unknown: the corpus is missing.")
+        return self.baselines.unigram
 
     @property
     def bigram(self) -> float:
-        if self.levels.bigram is None:
-            raise NotThere("the bigram entropy of its text is not known: the corpus is not there.")
-        return self.levels.bigram
+        if self.baselines.bigram is None:
+            raise Unavailable("the bigram loss of its text is unknown: the corpus is missing.")
+        return self.baselines.bigram
 
     @property
-    def curve(self) -> Curve:
+    def curve(self) -> LossCurve:
         if not len(self.run.curve):
-            raise NotThere("its log has no loss.")
+            raise Unavailable("its log has no loss.")
         return self.run.curve
 
     @property
     def loss(self) -> float:
-        """Where the run stands: the last loss."""
+        """The last loss."""
         return float(self.curve.losses[-1])
 
     @cached_property
-    def reference(self) -> Comparison:
-        """The run beside the curve of the shipped model that is like it."""
-        return compared_with_reference(self.run)
+    def reference(self) -> ReferenceComparison:
+        """The comparison with the curve of the shipped model."""
+        return compare_with_reference(self.run)
 
     @cached_property
-    def view(self) -> ModelView:
-        """What the newest checkpoint does with some of the text."""
-        return view_of(self.run)
+    def stats(self) -> CheckpointStats:
+        """Statistics of the newest checkpoint."""
+        return checkpoint_stats(self.run)
 
     @cached_property
     def working(self) -> npt.NDArray[np.bool_]:
-        """By line of the log: is the rate at least half of the highest so far, so that a step means something?"""
+        """For each line of the log: is the learning rate at least half of the highest?"""
         rates = self.run.column("learning_rate")
         if not len(rates) or not np.isfinite(rates).any():
-            raise NotThere("its log has no learning rate.")
+            raise Unavailable("its log has no learning rate.")
         return rates >= 0.5 * np.nanmax(rates)
 
     def update_ratio(self) -> Floats:
-        """By line of the log: the largest change of a part of the model by a step, relative to its weights."""
-        parts = self.run.parts("update_ratio")
-        if not parts:
-            raise NotThere("its log has no update ratios.")
-        return _largest(list(parts.values()))
+        """For each line of the log: the largest update ratio of a parameter group."""
+        groups = self.run.by_param_group("update_ratio")
+        if not groups:
+            raise Unavailable("its log has no update ratios.")
+        return _largest(list(groups.values()))
 
 
 def _largest(rows: list[Floats]) -> Floats:
@@ -123,21 +123,21 @@ Check = Callable[[Case], Finding | None]
 @dataclass(frozen=True)
 class Disease:
     name: str
-    place: int            # in the order of telling
+    order: int            # in the list of findings
     check: Check
     about: str            # the first line of the check's docstring
-    waits: bool           # is it only possible while the curve is too short to be judged?
+    needs_curve: bool     # is a finding only possible while the curve is too short?
 
 
 DISEASES: dict[str, Disease] = {}
 
 
-def disease(name: str, place: int, *, waits: bool = True) -> Callable[[Check], Check]:
-    """Enter a check in the table."""
+def disease(name: str, order: int, *, needs_curve: bool = True) -> Callable[[Check], Check]:
+    """Register a check in DISEASES."""
 
-    def enter(check: Check) -> Check:
-        assert name not in DISEASES, f"{name} is in the table already"
-        DISEASES[name] = Disease(name, place, check, (check.__doc__ or "").strip().splitlines()[0], waits)
+    def register(check: Check) -> Check:
+        assert name not in DISEASES, f"{name} is registered twice"
+        DISEASES[name] = Disease(name, order, check, (check.__doc__ or "").strip().splitlines()[0], needs_curve)
         return check
 
-    return enter
+    return register

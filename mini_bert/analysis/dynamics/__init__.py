@@ -1,1 +1,1 @@
-"""How a model learns: gradients, weights and losses over a run."""
+"""How a model learns: gradients, weights and losses during training."""

@@ -2,8 +2,8 @@
 
     gain of a layer = |gradient at its input| / |gradient at its output|
 
-A gain of one passes the signal on as it is. Over many layers gains multiply: what all of them together leave at the
-first layer, beside what came in at the last, says whether the gradient vanishes or explodes.
+A gain of one leaves the gradient's size unchanged. Gains multiply over layers: the gradient at the first layer,
+relative to that at the last, says whether the gradient vanishes or explodes.
 """
 
 import re
@@ -22,36 +22,36 @@ from ...evaluation.metrics import fields_of
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.backward_steps import BackwardPass, norm_of, step_through_backward_pass
 
-VANISHING, EXPLODING = 1e-2, 1e2          # of the gradient at a layer, beside that at the last layer's output
+VANISHING, EXPLODING = 1e-2, 1e2          # gradient at a layer, relative to that at the last layer's output
 COMPONENTS = ("embeddings", "attention", "feedforward", "layernorm", "head")
 
 
 @dataclass(frozen=True)
 class LayerFlow:
-    """The gradient on its way through one layer."""
+    """Norms of the gradient at one layer."""
 
     layer: int
     at_output: float                      # |d loss / d hidden of this layer|
     at_input: float
-    through_attention: float              # what comes back through attention, and what by-passes it
+    through_attention: float              # through attention, and through the residual connection
     past_attention: float
     through_feedforward: float
     past_feedforward: float
     gain: float
-    relative: float                       # at_input beside the last layer's at_output
-    verdict: str                          # vanishing, exploding, steady, or none: no gradient arrives at all
+    relative: float                       # at_input relative to the last layer's at_output
+    verdict: str                          # vanishing, exploding, steady, or none if the gradient is zero
 
 
 @dataclass(frozen=True)
 class GradientFlow:
-    """Norms of gradients; `share` is a component's part of the sum of squares of all parameters' gradients."""
+    """Norms of gradients; `share` is a component's share of the squared norm of the whole gradient."""
 
     loss: float
-    values: dict[str, float]              # by value, in the order of the backward pass
-    layers: list[LayerFlow]               # the first layer first
+    values: dict[str, float]              # by activation, in the order of the backward pass
+    layers: list[LayerFlow]               # from the first to the last
     parameters: dict[str, float]
     by_component: dict[str, float]
-    by_layer: dict[str, dict[str, float]]         # layer_0, ...: of its components
+    by_layer: dict[str, dict[str, float]]         # layer -> component -> norm
     share: dict[str, float]
     total: float
 
@@ -61,36 +61,37 @@ class GradientFlow:
 
 def analyze_gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
                           targets: Mapping[int, str | int] | None = None, seed: int = 0) -> GradientFlow:
-    """The flow of the loss at masked words of a text; without masks 15 % of its words are masked, by the seed."""
+    """The gradient flow of the loss at the masked words of a text. Without masks, 15 % of the words are masked,
+    chosen by the seed."""
     return gradient_flow(step_through_backward_pass(model, tokenizer, text, mask=mask, targets=targets, seed=seed))
 
 
 def gradient_flow(backward: BackwardPass) -> GradientFlow:
-    """The flow of a backward pass."""
+    """The gradient flow of a backward pass."""
     model = backward.forward.model
     values = {step.of: step.norm for step in backward if not step.is_parameter}
     components = parameter_components(model)
     parameters = {name: norm_of(backward.gradients[name]) for name in backward.gradients}
-    by_component = {component: joined(parameters[name] for name, (part, _) in components.items() if part == component)
-                    for component in COMPONENTS}
-    total = joined(parameters.values())
+    by_component = {wanted: combined_norm(parameters[name] for name, (component, _) in components.items()
+                                          if component == wanted) for wanted in COMPONENTS}
+    total = combined_norm(parameters.values())
     return GradientFlow(backward.loss, values, _layers(values, model.config.num_layers), parameters, by_component,
                         _by_layer(parameters, components),
                         {name: (norm / total) ** 2 if total else 0.0 for name, norm in by_component.items()}, total)
 
 
 def analyze_gradient_magnitudes_by_layer(gradients: Parameters | Mapping[str, Array]) -> dict[str, dict[str, float]]:
-    """For each layer, by the number that ends a parameter's name, the norm, the mean and the largest magnitude.
+    """The norm, mean and largest magnitude of the gradients of each layer, by the number at the end of their names.
 
-    Parameters of no layer are under `other`.
+    Parameters outside the layers are under `other`.
     """
     if not isinstance(gradients, Mapping) or not len(gradients):
-        raise InputError("Gradients are named arrays, such as MiniBERTGradients(model).gradients.")
+        raise InputError("gradients must be named arrays, such as MiniBERTGradients(model).gradients.")
     groups: dict[str, list[Array]] = {}
     for name in gradients:
         number = re.search(r"_(\d+)$", name)
         groups.setdefault(f"layer_{number[1]}" if number else "other", []).append(np.asarray(gradients[name]))
-    return {group: {"norm": joined(norm_of(array) for array in arrays),
+    return {group: {"norm": combined_norm(norm_of(array) for array in arrays),
                     "mean": sum(float(np.abs(array).sum(dtype=np.float64)) for array in arrays)
                     / sum(array.size for array in arrays),
                     "largest": max(float(np.abs(array).max(initial=0)) for array in arrays)}
@@ -110,9 +111,9 @@ def _layers(values: Mapping[str, float], L: int) -> list[LayerFlow]:
     top, found = values[f"hidden_{L - 1}"], []
     for i in range(L):
         after, before = values[f"hidden_{i}"], values["embeddings" if i == 0 else f"hidden_{i - 1}"]
-        # the sum that joins a path and its by-pass sends the same gradient along both
-        past = [values.get(f"{path}_residual_{i}", values[f"{joined}_{i}"])
-                for path, joined in (("attention", "middle"), ("ffn", "hidden"))]
+        # the residual sum passes the same gradient to both of its inputs
+        past = [values.get(f"{path}_residual_{i}", values[f"{total}_{i}"])
+                for path, total in (("attention", "middle"), ("ffn", "hidden"))]
         relative = before / top if top else 0.0
         found.append(LayerFlow(i, after, before, values[f"attention_input_{i}"], past[0], values[f"ffn_input_{i}"],
                                past[1], before / after if after else 0.0, relative, _verdict(before, relative)))
@@ -131,10 +132,10 @@ def _by_layer(parameters: Mapping[str, float],
     for name, (component, layer) in components.items():
         if layer is not None:
             groups.setdefault(layer, {}).setdefault(component, []).append(parameters[name])
-    return {f"layer_{layer}": {component: joined(norms) for component, norms in group.items()}
+    return {f"layer_{layer}": {component: combined_norm(norms) for component, norms in group.items()}
             for layer, group in sorted(groups.items())}
 
 
-def joined(norms: Iterable[float]) -> float:
-    """The norm of the whole from those of its parts."""
+def combined_norm(norms: Iterable[float]) -> float:
+    """The norm of concatenated arrays from the norms of each."""
     return sqrt(sum(norm * norm for norm in norms))

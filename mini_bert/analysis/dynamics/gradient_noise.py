@@ -1,12 +1,12 @@
-"""How noisy a gradient is, and hence how large a batch is worth its work.
+"""The noise of a gradient, which says up to what size a larger batch pays off.
 
-The gradient of a batch of B sequences is the true one, G, and noise whose covariance is Sigma / B. The simple noise
-scale (McCandlish et al. 2018) is the batch at which both are equally large:
+The gradient of a batch of B sequences is the true gradient G plus noise with covariance Sigma / B. The simple noise
+scale (McCandlish et al. 2018) is the batch size at which both are equally large:
 
     B_simple = tr(Sigma) / |G|^2
 
-Batches well below it waste little; well above it, they bring hardly more than a smaller one. From the gradients g_i of
-n micro-batches of b sequences, without the bias that |mean g|^2 has:
+Well below it, a larger batch saves almost as many steps as it costs; well above it, it helps little. Unbiased estimates
+from the gradients g_i of n micro-batches of b sequences:
 
     |G|^2      = (n b |mean g|^2 - b mean |g_i|^2) / (n b - b)
     tr(Sigma)  = (mean |g_i|^2 - |mean g|^2) / (1/b - 1/(n b))
@@ -27,11 +27,11 @@ from ..batches import DataBatch, as_batch, batch_gradient
 
 @dataclass(frozen=True)
 class GradientNoise:
-    """The simple noise scale in sequences; infinity if the gradient cannot be told from the noise."""
+    """The simple noise scale in sequences; infinity if the gradient is lost in the noise."""
 
     noise_scale: float
-    gradient_square: float                # |G|^2, an estimate that can be below zero
-    noise_trace: float                    # tr(Sigma), of one sequence
+    gradient_square: float                # |G|^2; the estimate can be negative
+    noise_trace: float                    # tr(Sigma), for one sequence
     micro_batch_size: int
     micro_batches: int
 
@@ -41,10 +41,10 @@ class GradientNoise:
 
 def simple_noise_scale(mean_square: float, square_of_mean: float, micro_batch_size: int,
                        micro_batches: int) -> GradientNoise:
-    """From mean |g_i|^2 and |mean g|^2 of micro-batches of one size."""
+    """The noise scale from mean |g_i|^2 and |mean g|^2 of micro-batches of equal size."""
     n, b = micro_batches, micro_batch_size
     if n < 2 or b < 1:
-        raise InputError(f"Noise is told from at least two micro-batches of one sequence or more, not {n} of {b}.")
+        raise InputError(f"The noise scale needs at least two micro-batches of one or more sequences, not {n} of {b}.")
     gradient = (n * b * square_of_mean - b * mean_square) / (n * b - b)
     trace = (mean_square - square_of_mean) / (1 / b - 1 / (n * b))
     return GradientNoise(trace / gradient if gradient > 0 else float("inf"), gradient, trace, b, n)
@@ -52,9 +52,9 @@ def simple_noise_scale(mean_square: float, square_of_mean: float, micro_batch_si
 
 def gradient_noise_scale(model: MiniBERT, batches: DataBatch | Sequence[MLMBatch], *,
                          micro_batch_size: int = 4) -> GradientNoise:
-    """The noise scale of a model's gradient on some batches, cut into micro-batches of that many sequences.
+    """The noise scale of a model's gradient on batches, which are cut into micro-batches of `micro_batch_size`.
 
-    Sequences that do not fill a micro-batch are left out. Every micro-batch has the mean of its own masked positions.
+    Sequences that do not fill a micro-batch are ignored. A micro-batch's loss is the mean over its masked positions.
     """
     given = [batches] if isinstance(batches, MLMBatch) or not all(isinstance(b, MLMBatch) for b in batches) \
         else batches
@@ -72,7 +72,7 @@ def gradient_noise_scale(model: MiniBERT, batches: DataBatch | Sequence[MLMBatch
                 squares.append(float(flat @ flat))
                 total += flat
     if len(squares) < 2:
-        raise InputError(f"The batches hold {len(squares)} micro-batches of {micro_batch_size} sequences; noise is "
-                         "told from at least two.")
+        raise InputError(f"The batches hold {len(squares)} micro-batches of {micro_batch_size} sequences; the noise "
+                         "scale needs at least two.")
     total /= len(squares)
     return simple_noise_scale(float(np.mean(squares)), float(total @ total), micro_batch_size, len(squares))

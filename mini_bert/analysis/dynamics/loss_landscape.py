@@ -1,12 +1,11 @@
-"""The loss around a point in the space of parameters, along one direction or over a plane of two.
+"""The loss around a point in parameter space, along one direction or over a plane of two.
 
     f(a) = loss(w + a d)        f(a, b) = loss(w + a d + b e)
 
-A random direction alone says little: a network with LayerNorm does the same with its weights doubled, so equal steps
-mean unequal things. Filter normalisation (Li et al. 2018) gives every neuron's part of d the length of that
-neuron's weights, |d_j| = |w_j|, and then a = 1 is as far as the weights are from zero. Here a neuron is a column of a
-matrix used as x @ W, or a row of an embedding; vectors such as biases and LayerNorms keep still unless they are
-asked for, as in that paper.
+Distances along a random direction are not comparable: with LayerNorm, doubling the weights does not change a network's
+output. Filter normalisation (Li et al. 2018) scales every neuron's part of d to the norm of that neuron's weights,
+|d_j| = |w_j|, so that a = 1 is the distance of the weights from zero. Here a neuron is a column of a matrix used as
+x @ W, or a row of an embedding. As in that paper, vectors such as biases and LayerNorms do not move unless named.
 """
 
 from collections.abc import Sequence
@@ -28,39 +27,39 @@ from ..batches import DataBatch, as_batch, batch_loss
 
 @dataclass(frozen=True)
 class LossLandscape:
-    """`losses` (n,) over `alphas`, or (n, m) over `alphas` and `betas`; `loss` is that of the model as it is."""
+    """`losses` (n,) over `alphas`, or (n, m) over `alphas` and `betas`; `loss` is the model's own."""
 
     parameters: tuple[str, ...]
     alphas: Floats
     betas: Floats | None
-    losses: Floats                        # infinity where the model has no finite loss
+    losses: Floats                        # infinity where the loss is not finite
     loss: float
-    curvature: float                      # second derivative along the first direction, by a parabola near 0
+    curvature: float                      # second derivative at 0 along the first direction
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, which knows no infinity: null where there is no finite number."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        """For JSON: null where a number is not finite."""
+        return {key: _finite(value) for key, value in asdict(self).items()}
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: str | Sequence[str] | None = None, *,
                            alphas: npt.ArrayLike | None = None, betas: npt.ArrayLike | None = None, seed: int = 0,
                            directions: Sequence[Parameters] | None = None, normalise: bool = True) -> LossLandscape:
-    """The loss of a batch around the parameters, which end as they were, bit for bit.
+    """The loss of a batch around the parameters, which are restored bit for bit.
 
-    `param_name` moves one parameter, or those of a list; by default every matrix. With `betas` the result is a plane.
-    Directions are drawn by the seed unless they are given, each a Parameters of this model's layout.
+    `param_name` names the parameters that move; by default every matrix. With `betas` the result is a plane. Directions
+    are drawn with the seed unless they are given, each a Parameters of this model's layout.
     """
     batch, params = as_batch(data_batch), model.params
-    names = _chosen(params, param_name)
+    names = _moved_names(params, param_name)
     first = np.linspace(-1, 1, 21) if alphas is None else _steps(alphas, "alphas")
     second = None if betas is None else _steps(betas, "betas")
     wanted = 1 if second is None else 2
@@ -68,7 +67,7 @@ def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: s
         _random_direction(params, names, seed, number) for number in range(wanted)]
     if len(given) != wanted or any(d.flat.shape != params.flat.shape for d in given):
         raise InputError(f"The landscape needs {wanted} direction(s) of this model's layout; {len(given)} are given.")
-    moves = [_on(direction, names, params, normalise) for direction in given]
+    moves = [_flat_move(direction, names, params, normalise) for direction in given]
     kept = params.flat.copy()
 
     def at(*steps: float) -> float:
@@ -82,7 +81,7 @@ def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: s
         here = batch_loss(model, batch)
         losses = np.array([at(a) for a in first] if second is None else [[at(a, b) for b in second] for a in first])
         rest = (0.0,) * (wanted - 1)
-        h = 0.05                                  # small beside the weights, large beside float32's rounding
+        h = 0.05                                  # small relative to the weights, large relative to float32 rounding
         curvature = (at(h, *rest) - 2 * here + at(-h, *rest)) / h**2
     finally:
         params.flat[...] = kept
@@ -90,7 +89,7 @@ def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: s
 
 
 def filter_normalised(direction: Array, weight: Array, name: str = "") -> Array:
-    """`direction` with each neuron's part as long as that neuron's weights; a vector is one part."""
+    """`direction` with each neuron's part scaled to the norm of its weights; a vector is one part."""
     axis = None if weight.ndim == 1 else (1 if name.endswith("embeddings") else 0)
     length = np.sqrt((direction**2).sum(axis=axis, keepdims=True))
     wanted = np.sqrt((weight.astype(np.float64) ** 2).sum(axis=axis, keepdims=True))
@@ -98,17 +97,17 @@ def filter_normalised(direction: Array, weight: Array, name: str = "") -> Array:
     return scaled
 
 
-def _chosen(params: Parameters, param_name: str | Sequence[str] | None) -> tuple[str, ...]:
+def _moved_names(params: Parameters, param_name: str | Sequence[str] | None) -> tuple[str, ...]:
     if param_name is None:
         return tuple(name for name, value in params.items() if value.ndim > 1)
     names = (param_name,) if isinstance(param_name, str) else tuple(param_name)
     if not names:
-        raise InputError("The landscape moves no parameter; name at least one, or None for all matrices.")
+        raise InputError("param_name is empty; name at least one parameter, or None for all matrices.")
     return tuple(params.ties[name].target if name in params.ties else _known(params, name) for name in names)
 
 
 def _known(params: Parameters, name: str) -> str:
-    params[name]              # an unknown name is answered with the nearest
+    params[name]              # raises an error for an unknown name
     return name
 
 
@@ -126,8 +125,8 @@ def _random_direction(params: Parameters, names: Sequence[str], seed: int, numbe
     return direction
 
 
-def _on(direction: Parameters, names: Sequence[str], params: Parameters, normalise: bool) -> Floats:
-    """The move as a flat array, zero but for the chosen parameters."""
+def _flat_move(direction: Parameters, names: Sequence[str], params: Parameters, normalise: bool) -> Floats:
+    """The move as a flat array, zero for parameters that do not move."""
     move = np.zeros(params.flat.shape)
     for name in names:
         part = direction[name].astype(np.float64)

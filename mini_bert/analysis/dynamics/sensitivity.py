@@ -1,11 +1,11 @@
-"""What a step of this or that learning rate would do, and whether a model answers everything alike.
+"""How one step's loss depends on the learning rate, and whether a model's outputs have collapsed.
 
-Learning-rate sensitivity takes one step from where the model stands for each of several rates, measures the loss of
-the same batch, and puts the parameters back bit for bit. A step too small changes the loss by rate x slope; one too
+Learning-rate sensitivity takes one step from the current parameters at each of several rates, measures the loss of the
+same batch, and restores the parameters bit for bit. A small step changes the loss by rate x slope; a step that is too
 large overshoots, and the loss rises.
 
-    mode collapse: answers alike     entropy of the mean prediction, share of the most frequent one
-                   vectors alike     mean cosine of pairs of tokens (anisotropy), participation ratio
+    collapse of predictions    entropy of the mean prediction, share of the most frequent prediction
+    collapse of vectors        mean cosine of pairs of tokens (anisotropy), participation ratio
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ from ...training.optimisers.adamw import AdamW
 from ...training.optimisers.optimiser import clip_factor
 from ..batches import DataBatch, as_batch, batch_gradient, batch_loss
 
-COLLAPSED = 0.9       # mean cosine of unlike tokens; trained models of every kind tried stay below 0.6
+COLLAPSED = 0.9       # mean cosine of different tokens; all trained models that were measured stay below 0.6
 
 
 @dataclass(frozen=True)
-class RateSensitivity:
-    """The loss after one step of each rate, and its change; infinity where no finite loss was left."""
+class LearningRateSensitivity:
+    """The loss after one step at each rate, and its change; infinity where the loss is not finite."""
 
     rates: list[float]
     losses: list[float]
     changes: list[float]
     loss: float                           # before the step
     best_rate: float                      # of the lowest loss
-    overshoots: float | None              # the lowest rate from which on the loss rises
+    overshoots: float | None              # the lowest rate above which the loss always rises
 
     def to_dict(self) -> dict[str, Any]:
         finite = {key: [value if isfinite(value) else None for value in getattr(self, key)]
@@ -48,17 +48,17 @@ class RateSensitivity:
 
 def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
                                       lr_range: Sequence[float] | npt.ArrayLike | None = None, *,
-                                      optimiser: str = "adamw", max_grad_norm: float = 1.0) -> RateSensitivity:
-    """One step on a batch for each rate, by AdamW's first step or by plain gradient descent ("sgd").
+                                      optimiser: str = "adamw", max_grad_norm: float = 1.0) -> LearningRateSensitivity:
+    """The loss after one step on a batch at each rate, by AdamW's first step or by plain gradient descent ("sgd").
 
-    The model ends as it began. AdamW's first step moves every number by the rate, whatever its gradient's size.
+    The parameters are restored. AdamW's first step changes every number by the rate, whatever the gradient's size.
     """
     batch = as_batch(data_batch)
     rates = np.geomspace(1e-6, 1.0, 13) if lr_range is None else np.asarray(lr_range, np.float64)
     if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates).all() and (rates > 0).all()):
         raise InputError("lr_range must be a list of learning rates above 0.")
     if optimiser not in _STEPS:
-        raise InputError(f"There is no step of {optimiser!r}; choose one of {', '.join(_STEPS)}.")
+        raise InputError(f"There is no optimiser {optimiser!r}; choose one of {', '.join(_STEPS)}.")
     rates = np.sort(rates)
     kept = model.params.flat.copy()
     try:
@@ -76,7 +76,7 @@ def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
     rising = [rate for rate, change in zip(rates.tolist(), changes, strict=True) if change > 0]
     falling = [rate for rate, change in zip(rates.tolist(), changes, strict=True) if change <= 0]
     beyond = [rate for rate in rising if not falling or rate > falling[-1]]
-    return RateSensitivity(rates.tolist(), losses, changes, loss, float(rates[int(np.argmin(losses))]),
+    return LearningRateSensitivity(rates.tolist(), losses, changes, loss, float(rates[int(np.argmin(losses))]),
                            beyond[0] if beyond else None)
 
 
@@ -93,13 +93,13 @@ _STEPS = {"adamw": _adamw_step, "sgd": _sgd_step}
 
 def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
                                       learning_rates: float | Mapping[str, float]) -> dict[str, float]:
-    """A rate for each parameter with which plain gradient descent moves all of them equally far, number by number.
+    """A learning rate for each parameter, so that plain gradient descent changes all of them equally on average.
 
-    rate_i = rate rms(all) / rms_i, where rms is the root mean square of a gradient. A parameter without gradient
-    keeps its rate. `learning_rates` is one for all, or one for each name.
+    rate_i = rate rms(all) / rms_i, where rms is the root mean square of a gradient. A parameter whose gradient
+    is zero keeps its rate. `learning_rates` is one rate for all, or one per name.
     """
     if not gradients:
-        raise InputError("There are no gradients to set learning rates by.")
+        raise InputError("gradients is empty; give at least one named gradient.")
     squares = {name: float((np.asarray(g, np.float64) ** 2).mean()) for name, g in gradients.items()}
     sizes = {name: np.asarray(g).size for name, g in gradients.items()}
     overall = sum(squares[name] * sizes[name] for name in squares) / sum(sizes.values())
@@ -108,7 +108,7 @@ def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
         try:
             rate = learning_rates[name] if isinstance(learning_rates, Mapping) else learning_rates
         except KeyError:
-            raise InputError(f"learning_rates has no rate for {name}.") from None
+            raise InputError(f"learning_rates has no rate for {name}; add one.") from None
         rates[name] = float(rate) * ((overall / square) ** 0.5 if square > 0 else 1.0)
     return rates
 
@@ -118,12 +118,12 @@ def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
 
 @dataclass(frozen=True)
 class Collapse:
-    """Hidden states over time: `mean_cosine` and `dimensionality` have an entry for each moment."""
+    """Hidden states over time: `mean_cosine` and `dimensionality` have one entry per checkpoint."""
 
     mean_cosine: list[float]
     dimensionality: list[float]           # participation ratio
-    collapsed: bool                       # at the last moment
-    since: int | None                     # the first moment from which on it is so
+    collapsed: bool                       # at the last checkpoint
+    since: int | None                     # the first checkpoint of the final collapse
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -131,9 +131,9 @@ class Collapse:
 
 def detect_mode_collapse(hidden_states_history: Sequence[Array], mask: BoolArray | None = None, *,
                          threshold: float = COLLAPSED) -> Collapse:
-    """Are representations becoming all alike? Hidden states (N, H) or (B, T, H) of the same tokens, one a moment."""
+    """Do all tokens get the same vector? Takes hidden states (N, H) or (B, T, H) of the same tokens over time."""
     if not len(hidden_states_history):
-        raise InputError("hidden_states_history is empty; give the hidden states of at least one moment.")
+        raise InputError("hidden_states_history is empty; give the hidden states of at least one checkpoint.")
     cosines = [compute_anisotropy(states, mask).mean_cosine for states in hidden_states_history]
     dimensions = [compute_effective_dimensionality(states, mask) for states in hidden_states_history]
     collapsed = [cosine > threshold for cosine in cosines]
@@ -145,22 +145,22 @@ def detect_mode_collapse(hidden_states_history: Sequence[Array], mask: BoolArray
 
 @dataclass(frozen=True)
 class PredictionSpread:
-    """How various a model's answers are over positions.
+    """How much a model's predictions vary over positions.
 
-    `position_entropy` is that of one answer, on average; `overall_entropy` that of all answers taken together. If
-    both are alike, what stands around a position makes no difference: the model guesses by frequency.
+    `position_entropy` is the mean entropy of a prediction, `overall_entropy` the entropy of the mean prediction. If
+    both are equal, the context makes no difference: the model predicts by frequency.
     """
 
     positions: int
-    top_share: float                      # of the most frequent first guess
+    top_share: float                      # of the most frequent top prediction
     top_token: int
-    distinct: int                         # different first guesses
+    distinct: int                         # number of different top predictions
     position_entropy: float               # nats
     overall_entropy: float
 
     @property
     def information(self) -> float:
-        """Nats that an answer tells of its position: 0 if all answers are one."""
+        """The mutual information of prediction and position in nats; 0 if all predictions are equal."""
         return self.overall_entropy - self.position_entropy
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class PredictionSpread:
 
 
 def prediction_spread(logits: Array) -> PredictionSpread:
-    """From logits (N, V), one row for each position that was asked about."""
+    """The spread of predictions, from logits (N, V), one row per position."""
     rows = np.asarray(logits, np.float64)
     if rows.ndim != 2 or not len(rows) or not np.isfinite(rows).all():
         raise InputError(f"logits must be finite numbers of shape (positions, vocabulary), not {rows.shape}.")

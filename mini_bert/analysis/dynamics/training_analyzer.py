@@ -1,10 +1,10 @@
-"""TrainingAnalyzer: what a run's log and checkpoints tell of its dynamics, while it goes on or afterwards.
+"""TrainingAnalyzer: the dynamics of a run, finished or not, from its log and checkpoints.
 
     analyzer = TrainingAnalyzer("runs/first")
     analyzer.analyze_parameter_updates().fastest      what learns fastest
     analyzer.detect_training_issues()                 what the doctor finds
 
-It reads; it changes nothing. `refresh()` reads the log again as the run goes on.
+It changes nothing. `refresh()` reads the log again while the run continues.
 """
 
 from dataclasses import asdict, dataclass
@@ -19,13 +19,13 @@ from ...errors import CheckpointError, InputError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
 from ..batches import DataBatch, as_batch, batch_gradient
-from ..doctor.checkpoint_stats import sample
+from ..doctor.checkpoint_stats import sample_batches
 from ..doctor.doctor import Diagnosis, examine
-from ..doctor.run_record import Curve, NotThere, RunRecord
+from ..doctor.run_record import LossCurve, RunRecord, Unavailable
 from ..doctor.symptoms import Finding
-from .gradient_flow import joined, parameter_components
+from .gradient_flow import combined_norm, parameter_components
 from .gradient_noise import GradientNoise, gradient_noise_scale
-from .weight_evolution import WeightEvolution, run_checkpoints, step_of, track_weight_changes
+from .weight_evolution import WeightEvolution, checkpoint_step, run_checkpoints, track_weight_changes
 
 if TYPE_CHECKING:
     from ...plots import Picture
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ParameterUpdates:
-    """How fast the parts of a model learn: |change of a step| / |weights|.
+    """How fast the parameters change: |update| / |weights|.
 
-    By part from the log (embeddings, layer_0, ..., head), by component and by parameter from the checkpoints, where
-    it is the change from the first one to the last. `fastest` has the parts, the fastest first.
+    `by_part` has the update ratio of each parameter group (embeddings, layer_0, ..., head), from the log.
+    `by_component`, `by_layer` and `by_parameter` have the change from the first checkpoint to the last. `fastest` lists
+    the groups, the fastest first.
     """
 
     steps: list[int]
@@ -45,7 +46,7 @@ class ParameterUpdates:
     by_layer: dict[str, dict[str, float]]             # layer_0: attention, feedforward, ...
     by_parameter: dict[str, float]
     fastest: list[str]
-    checkpoints: list[int]                # the steps between which the changes are; empty if there are none
+    checkpoints: list[int]                # their steps; empty if there are none
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -53,7 +54,7 @@ class ParameterUpdates:
 
 @dataclass(frozen=True)
 class ComponentGradients:
-    """The share of the loss gradient's square in each component, at each checkpoint; they sum to 1."""
+    """Each component's share of the gradient's squared norm, at each checkpoint; the shares sum to 1."""
 
     steps: list[int]
     losses: list[float]
@@ -65,7 +66,7 @@ class ComponentGradients:
 
 @dataclass(frozen=True)
 class AttentionEntropy:
-    """By layer, the mean entropy of each head (checkpoints, heads), 1 where it looks at all tokens alike."""
+    """For each layer, the mean entropy of each head (checkpoints, heads); 1 is uniform attention."""
 
     steps: list[int]
     by_layer: dict[str, Floats]
@@ -75,7 +76,7 @@ class AttentionEntropy:
 
 
 class TrainingAnalyzer:
-    """The dynamics of the run in a directory; `corpus` says where its text is now, if it was moved."""
+    """The dynamics of the run in a directory; `corpus` is its prepared corpus, if that has been moved."""
 
     def __init__(self, run: str | PathLike[str], corpus: str | PathLike[str] | None = None):
         self._run, self._corpus = run, corpus
@@ -88,37 +89,37 @@ class TrainingAnalyzer:
 
     # ---------------------------------------------------------------- the log
 
-    def loss_curve(self) -> Curve:
-        """The losses of the training over steps and tokens."""
+    def loss_curve(self) -> LossCurve:
+        """The training losses over steps and tokens."""
         return self.record.training_curve
 
-    def heldout_curve(self) -> Curve:
+    def heldout_curve(self) -> LossCurve:
         return self.record.heldout_curve
 
     def update_ratios(self) -> tuple[list[int], dict[str, list[float]]]:
-        """Steps, and for each part of the model by how much a step changes it, relative to its weights."""
-        return self._of_parts("update_ratio")
+        """Steps, and the update ratio of each parameter group."""
+        return self._by_param_group("update_ratio")
 
     def gradient_norms(self) -> tuple[list[int], dict[str, list[float]]]:
-        """Steps, and the norm of each part's gradient."""
-        return self._of_parts("layer_grad_norm")
+        """Steps, and the gradient norm of each parameter group."""
+        return self._by_param_group("layer_grad_norm")
 
-    def _of_parts(self, name: str) -> tuple[list[int], dict[str, list[float]]]:
-        steps, parts = self.record.column("step"), self.record.parts(name)
-        if not parts:
+    def _by_param_group(self, name: str) -> tuple[list[int], dict[str, list[float]]]:
+        steps, groups = self.record.column("step"), self.record.by_param_group(name)
+        if not groups:
             return [], {}
-        there = np.isfinite(steps) & np.all([np.isfinite(values) for values in parts.values()], axis=0)
-        return steps[there].astype(int).tolist(), {part: values[there].tolist() for part, values in parts.items()}
+        known = np.isfinite(steps) & np.all([np.isfinite(values) for values in groups.values()], axis=0)
+        return steps[known].astype(int).tolist(), {group: values[known].tolist() for group, values in groups.items()}
 
     # ---------------------------------------------------------------- checkpoints
 
     @cached_property
     def evolution(self) -> WeightEvolution:
-        """Every parameter over the checkpoints that the run holds."""
+        """The changes of every parameter over the run's checkpoints."""
         return track_weight_changes(self.record.directory, ranks=False)
 
     def analyze_parameter_updates(self) -> ParameterUpdates:
-        """Which parameters are learning fastest, by part, component, layer and name."""
+        """Which parameters change fastest, by group, component, layer and name."""
         steps, ratios = self.update_ratios()
         by_component: dict[str, float] = {}
         by_layer: dict[str, dict[str, float]] = {}
@@ -128,7 +129,7 @@ class TrainingAnalyzer:
             changes = self.evolution.changes
             model = self.record.model()
             moments = self.evolution.steps
-        except (CheckpointError, NotThere):               # a run that has only its log so far
+        except (CheckpointError, Unavailable):               # the run has no checkpoint yet
             changes, model = {}, None
         if model is not None and len(moments) > 1:
             by_parameter = {name: change.from_first[-1] for name, change in changes.items()}
@@ -139,21 +140,22 @@ class TrainingAnalyzer:
                     if layer is not None:
                         groups.setdefault((f"layer_{layer}", component), []).append(name)
             for key, names in groups.items():
-                moved = joined([changes[n].from_first[-1] * (changes[n].norm[0] or changes[n].norm[-1])
-                                 for n in names])
-                size = joined([changes[n].norm[0] for n in names]) or joined([changes[n].norm[-1] for n in names])
+                moved = combined_norm(changes[n].from_first[-1] * (changes[n].norm[0] or changes[n].norm[-1])
+                                      for n in names)
+                size = combined_norm(changes[n].norm[0] for n in names) or combined_norm(
+                    changes[n].norm[-1] for n in names)
                 ratio = moved / size if size else 0.0
                 if len(key) == 1:
                     by_component[key[0]] = ratio
                 else:
                     by_layer.setdefault(key[0], {})[key[1]] = ratio
-        fastest = sorted(ratios, key=lambda part: -float(np.median(ratios[part]))) if steps else []
+        fastest = sorted(ratios, key=lambda group: -float(np.median(ratios[group]))) if steps else []
         return ParameterUpdates(steps, ratios, by_component, by_layer, by_parameter, fastest, moments)
 
     def loss_components(self, data_batch: DataBatch | None = None) -> ComponentGradients:
-        """What the loss asks of attention, feed-forward, embeddings and head at each checkpoint, as shares of |g|^2.
+        """The shares of attention, feed-forward, embeddings and head in |gradient|^2 at each checkpoint.
 
-        By default on some of the held-out text.
+        The default batch is a sample of the held-out text.
         """
         batch = self._batch(data_batch)
         steps: list[int] = []
@@ -182,7 +184,7 @@ class TrainingAnalyzer:
         return plot_loss_components(found.steps, found.shares)
 
     def attention_entropy(self, data_batch: DataBatch | None = None) -> AttentionEntropy:
-        """How spread each head's attention is at each checkpoint: 1 for all tokens alike, 0 for one alone."""
+        """The normalised entropy of each head at each checkpoint: 1 for uniform attention, 0 for a single token."""
         batch = self._batch(data_batch)
         steps, rows = [], []
         for step, model in self._models():
@@ -201,27 +203,27 @@ class TrainingAnalyzer:
         """The simple noise scale, in sequences, at the newest checkpoint."""
         try:
             model = self.record.model()
-        except NotThere as reason:
+        except Unavailable as reason:
             raise CheckpointError(f"{self.record.directory}: {reason}") from None
         return gradient_noise_scale(model, self._batch(data_batch), micro_batch_size=micro_batch_size)
 
     # ---------------------------------------------------------------- the doctor
 
     def diagnose(self) -> Diagnosis:
-        """What the doctor says of the run as it is now."""
+        """The doctor's diagnosis of the run as it is now."""
         return examine(self._run, self._corpus)
 
     def detect_training_issues(self) -> list[Finding]:
-        """What ails the run, the cause to treat first first; empty for a healthy one."""
+        """The doctor's findings, the one to treat first first; empty for a healthy run."""
         return self.diagnose().findings
 
-    # ---------------------------------------------------------------- material
+    # ---------------------------------------------------------------- models and batches
 
     def _models(self) -> list[tuple[int, MiniBERT]]:
         found, reasons = [], []
         for number, place in enumerate(run_checkpoints(self.record.directory)):
             try:
-                found.append((step_of(place, number), MiniBERT.load(place)))
+                found.append((checkpoint_step(place, number), MiniBERT.load(place)))
             except MiniBertError as error:
                 reasons.append(str(error))
         if not found:
@@ -230,13 +232,13 @@ class TrainingAnalyzer:
         return found
 
     def _batch(self, data_batch: DataBatch | None) -> Any:
-        """The batch that was given, or some held-out sequences of the run's corpus, padded to one width."""
+        """The given batch, or a sample of held-out sequences of the run's corpus, padded to one length."""
         if data_batch is not None:
             return as_batch(data_batch)
         try:
-            parts = sample(self.record)
-        except NotThere as reason:
-            raise InputError(f"{self.record.directory}: {reason} Give a batch to look at.") from None
+            parts = sample_batches(self.record)
+        except Unavailable as reason:
+            raise InputError(f"{self.record.directory}: {reason} Pass a data_batch.") from None
         width = max(part.input_ids.shape[1] for part in parts)
         fields = [[np.pad(field, ((0, 0), (0, width - field.shape[1]))) for field in column]
                   for column in list(zip(*parts, strict=True))[:4]]

@@ -1,8 +1,8 @@
 """How weights and representations change from checkpoint to checkpoint.
 
     effective rank   exp(-sum p ln p),  p = s / sum s          s: singular values       (Roy & Vetterli 2007)
-    stable rank      |W|_F^2 / |W|_2^2 = sum s^2 / s_1^2       at most the rank, and little moved by small values
-    change           |W_t - W_0| / |W_0|                       since the first checkpoint; 1 if W_0 was zero
+    stable rank      |W|_F^2 / |W|_2^2 = sum s^2 / s_1^2       at most the rank; small singular values hardly count
+    change           |W_t - W_0| / |W_0|                      since the first checkpoint; 1 if W_0 is zero and W_t not
     CKA              similarity of two checkpoints' hidden states on the same tokens    (Kornblith et al. 2019)
 """
 
@@ -28,7 +28,7 @@ Checkpoint = MiniBERT | str | PathLike[str]
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The singular values of a matrix, the greatest first, and how many directions they amount to."""
+    """The singular values of a matrix in descending order, and its effective and stable rank."""
 
     singular_values: Floats
     effective_rank: float
@@ -45,7 +45,7 @@ class Spectrum:
 
 def weight_spectrum(weight_matrix: Array) -> Spectrum:
     """The spectrum of one matrix."""
-    rank = compute_effective_rank(weight_matrix)                  # refuses what is no finite matrix
+    rank = compute_effective_rank(weight_matrix)                  # raises an error unless the matrix is finite
     values = np.linalg.svd(np.asarray(weight_matrix, np.float64), compute_uv=False)
     return Spectrum(values, rank, compute_stable_rank(weight_matrix, values))
 
@@ -61,20 +61,20 @@ def compute_stable_rank(weight_matrix: Array, singular_values: Floats | None = N
 
 @dataclass(frozen=True)
 class WeightChange:
-    """One parameter over the checkpoints; every list has an entry for each of them."""
+    """One parameter over the checkpoints; every list has one entry per checkpoint."""
 
     name: str
     norm: list[float]
     from_first: list[float]               # |W_t - W_0| / |W_0|
     from_previous: list[float]            # |W_t - W_t-1| / |W_t-1|; 0 for the first
     cosine_to_first: list[float]
-    effective_rank: list[float] | None    # of matrices, if they were asked for
+    effective_rank: list[float] | None    # of matrices, with ranks=True
     stable_rank: list[float] | None
 
 
 @dataclass(frozen=True)
 class WeightEvolution:
-    """All parameters over the checkpoints. `fastest` lists them by how far they are from their beginning."""
+    """All parameters over the checkpoints. `fastest` sorts them by their change since the first checkpoint."""
 
     steps: list[int]
     changes: dict[str, WeightChange]
@@ -91,9 +91,9 @@ class WeightEvolution:
 
 def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str], *,
                          names: Iterable[str] | None = None, ranks: bool = True) -> WeightEvolution:
-    """How each parameter moves over checkpoints: models, directories, or a run's directory for all that it holds.
+    """How each parameter changes over checkpoints: models, directories, or a run's directory for all its checkpoints.
 
-    Ranks need a singular value decomposition of every matrix, which is most of the work.
+    Ranks need a singular value decomposition of every matrix, which takes most of the time.
     """
     left_out: list[str] = []
     places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
@@ -107,7 +107,7 @@ def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLik
             continue
         chosen = model.params if names is None else {name: model.params[name] for name in names}
         history.append({name: value.copy() for name, value in chosen.items()})
-        steps.append(number if isinstance(place, MiniBERT) else step_of(place, number))
+        steps.append(number if isinstance(place, MiniBERT) else checkpoint_step(place, number))
     if not history:
         raise CheckpointError("There is no checkpoint to track." + "".join(f" {reason}" for reason in left_out[:3]))
     return analyze_weight_evolution(history, steps, ranks=ranks, left_out=left_out)
@@ -115,16 +115,16 @@ def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLik
 
 def analyze_weight_evolution(params_history: Sequence[Mapping[str, Array]], steps: Sequence[int] | None = None, *,
                              ranks: bool = True, left_out: Sequence[str] = ()) -> WeightEvolution:
-    """The same from parameters by name, one mapping for each moment."""
+    """As `track_weight_changes`, from parameters by name: one mapping per checkpoint."""
     if not params_history:
-        raise InputError("params_history is empty; give the parameters of at least one moment.")
+        raise InputError("params_history is empty; give the parameters of at least one checkpoint.")
     moments = list(range(len(params_history))) if steps is None else list(steps)
     if len(moments) != len(params_history):
-        raise InputError(f"There are {len(moments)} steps for {len(params_history)} sets of parameters.")
+        raise InputError(f"steps has {len(moments)} entries for {len(params_history)} sets of parameters.")
     changes = {}
     for name, first in params_history[0].items():
         if any(name not in later or later[name].shape != first.shape for later in params_history):
-            raise InputError(f"The checkpoints are not of one model: {name} is missing or has another shape in one.")
+            raise InputError(f"The checkpoints are of different models: {name} is missing or has another shape in one.")
         values = [np.asarray(moment[name], np.float64) for moment in params_history]
         spectra = [weight_spectrum(value) for value in values] if ranks and first.ndim == 2 else None
         changes[name] = WeightChange(
@@ -150,25 +150,26 @@ class RepresentationEvolution:
 
 def representation_evolution(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str],
                              data_batch: DataBatch) -> RepresentationEvolution:
-    """How alike the hidden states of the same tokens are from one checkpoint to another; the tokens are not masked."""
+    """The similarity of the hidden states of the same, unmasked tokens between checkpoints."""
     batch = as_batch(data_batch)
     places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
         else list(model_checkpoints)
     states: dict[str, list[Array]] = {}
-    for place in places:
+    steps = []
+    for number, place in enumerate(places):
+        steps.append(number if isinstance(place, MiniBERT) else checkpoint_step(place, number))
         model = place if isinstance(place, MiniBERT) else MiniBERT.load(place)
         _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
         for name, hidden in layer_states(cache).items():
             states.setdefault(name, []).append(hidden)
     if not states or len({len(found) for found in states.values()}) > 1:
-        raise InputError("Representations are compared between checkpoints of one model; give at least one.")
-    steps = [number if isinstance(place, MiniBERT) else step_of(place, number) for number, place in enumerate(places)]
+        raise InputError("The checkpoints must be of one model, and at least one must be given.")
     return RepresentationEvolution(steps, {name: compute_layer_similarity(found, batch.attention_mask)
                                            for name, found in states.items()})
 
 
 def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
-    """The checkpoints that a run's directory holds, the oldest first; `final` only where no numbered one is."""
+    """The checkpoints of a run, oldest first; without numbered ones, `best` and `final`."""
     directory = Path(run)
     numbered = list_checkpoints(directory / "checkpoints")[::-1]
     found = numbered or [directory / name for name in ("best", "final") if (directory / name).is_dir()]
@@ -177,7 +178,7 @@ def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
     return found
 
 
-def step_of(place: str | PathLike[str], otherwise: int) -> int:
+def checkpoint_step(place: str | PathLike[str], otherwise: int) -> int:
     """The step in a checkpoint's name."""
     digits = Path(place).name.removeprefix("step-")
     return int(digits) if digits.isdecimal() else otherwise
@@ -186,7 +187,7 @@ def step_of(place: str | PathLike[str], otherwise: int) -> int:
 def _relative(change: Floats, before: Floats) -> float:
     size = float(np.linalg.norm(before))
     moved = float(np.linalg.norm(change))
-    return moved / size if size > 0 else float(moved > 0)         # a bias that began at zero has moved, or not
+    return moved / size if size > 0 else float(moved > 0)         # a bias that starts at zero
 
 
 def _cosine(a: Floats, b: Floats) -> float:

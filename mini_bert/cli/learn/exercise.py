@@ -1,4 +1,4 @@
-"""mini-bert exercise: write the backward of each operation, and find planted bugs."""
+"""mini-bert exercise: write backward passes, and find planted bugs."""
 
 from dataclasses import asdict
 from math import isfinite
@@ -9,34 +9,34 @@ import typer
 from rich.markup import escape
 
 from ...errors import DataError, InputError
-from ...exercises import BUG_NAMES, NAMES, ORDER, Grade, check_file, exercise, require
-from ...exercises.progress import Progress
+from ...exercises import BUG_NAMES, NAMES, ORDER, Grade, check_file, exercise, require_exercise
+from ...exercises.progress import ProgressFile
 from ...exercises.stubs import solution_source, stub_source
 from ...files import write_files
 from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 
 if TYPE_CHECKING:
-    from ...exercises.bugs import Bug, Look
+    from ...exercises.bugs import Bug, Reading
 
 app = typer.Typer(no_args_is_help=True, add_completion=False,
-                  help="Write the backward of each operation, graded; find planted bugs by their symptoms.")
+                  help="Write backward passes and find planted bugs, graded.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help=f"{', '.join(ORDER)}, or bug-01 to {BUG_NAMES[-1]}.")]
 
 
 def _bug(name: str) -> "Bug":
-    from ...exercises.bugs import BUGS  # brings the trainer and the doctor with it
+    from ...exercises.bugs import BUGS  # imports the trainer and the doctor
 
     return BUGS[name]
 
 
 @app.command("list")
-def list_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """List the exercises, with what has been passed in this folder.
+def list_command(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """List the exercises, and which ones have been passed in this directory.
 
     Example: mini-bert exercise list
     """
-    progress = Progress(Path())
+    progress = ProgressFile(Path())
     rows, data = table("exercise", "level", "what", "after", "", right=("level",)), []
     for name in NAMES:
         done = progress.passed(name)
@@ -53,15 +53,15 @@ def list_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: Quiet
 
 @app.command("start")
 def start_command(name: Name, out: Annotated[Path | None, typer.Option(
-                      "--out", "-o", metavar="FILE", help="Where to write; NAME.py if not given.")] = None,
-                  force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Write the file to begin with; for a planted bug, ask the question.
+                      "--out", "-o", metavar="FILE", help="The file to write; default: NAME.py.")] = None,
+                  force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Write the file to start from; for a planted bug, show the question.
 
     Example: mini-bert exercise start layernorm
     """
     output = Output(as_json, quiet)
-    if require(name, NAMES) in BUG_NAMES:
+    if require_exercise(name, NAMES) in BUG_NAMES:
         question = _question(_bug(name))
         if out is not None:
             _write(out, "\n".join(question) + "\n", force)
@@ -78,7 +78,7 @@ def start_command(name: Name, out: Annotated[Path | None, typer.Option(
 @app.command("check")
 def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
                       metavar="[FILE or NUMBER]", show_default=False,
-                      help="The file, NAME.py if not given; for a planted bug the number of its cause.")] = None,
+                      help="The file, default: NAME.py; for a planted bug, the number of its cause.")] = None,
                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Grade an answer: every gradient against finite differences. Exits with 1 if it is not right yet.
 
@@ -86,9 +86,9 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
 
     Example: mini-bert exercise check bug-04 7
     """
-    output, progress = Output(as_json, quiet), Progress(Path())
-    if require(name, NAMES) in BUG_NAMES:
-        right, said = _judged(_bug(name), answer)
+    output, progress = Output(as_json, quiet), ProgressFile(Path())
+    if require_exercise(name, NAMES) in BUG_NAMES:
+        right, said = _check_answer(_bug(name), answer)
         data: dict[str, Any] = {"exercise": name, "passed": right, "says": said}
         shown: list[Any] = [escape(said)]
     else:
@@ -105,14 +105,14 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
 
 @app.command("hint")
 def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
-                     metavar="[NUMBER]", min=1, max=3, show_default=False, help="1, 2 or 3; the next if not given.")]
-                 = None, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Give a hint, each time the next of three.
+                     metavar="[NUMBER]", min=1, max=3, show_default=False, help="1, 2 or 3; default: the next one.")]
+                 = None, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Show a hint; without a number, the next of three.
 
     Example: mini-bert exercise hint softmax
     """
-    progress = Progress(Path())
-    hints = _bug(name).hints if require(name, NAMES) in BUG_NAMES else exercise(name).hints
+    progress = ProgressFile(Path())
+    hints = _bug(name).hints if require_exercise(name, NAMES) in BUG_NAMES else exercise(name).hints
     which = min(progress.hints(name) + 1, len(hints)) if number is None else number
     progress.note_hint(name, which)
     Output(as_json, quiet).result({"exercise": name, "hint": which, "of": len(hints), "says": hints[which - 1]},
@@ -120,17 +120,17 @@ def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
 
 
 @app.command("solution")
-def solution_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Show the solution; for a planted bug the lines concerned, and why it shows as it does.
+def solution_command(name: Name, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Show the solution; for a planted bug, the changed lines and an explanation of the symptoms.
 
     Example: mini-bert exercise solution softmax
     """
     output = Output(as_json, quiet)
-    if require(name, NAMES) in ORDER:
+    if require_exercise(name, NAMES) in ORDER:
         source = solution_source(exercise(name))
         output.result({"exercise": name, "solution": source}, escape(source.rstrip()))
         return
-    from ...exercises.bugs import CAUSES, MEANS
+    from ...exercises.bugs import CAUSES, DIAGNOSTICS
     from ...exercises.solutions.bugs import WHY
 
     bug, why = _bug(name), " ".join(WHY[name].split())
@@ -140,42 +140,42 @@ def solution_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = Fal
     for line in lines:
         shown += [f"{line['file']}, line {line['line']}", f"  right:    {line['right']}",
                   f"  planted:  {line['planted']}", ""]
-    shown += [why, "", f"Caught by: {'; '.join(MEANS[means].title for means in bug.caught_by)}.",
-              f"Not seen by: {'; '.join(MEANS[means].title for means in bug.silent)}."]
+    shown += [why, "", f"Caught by: {'; '.join(DIAGNOSTICS[diagnostic].title for diagnostic in bug.caught_by)}.",
+              f"Not seen by: {'; '.join(DIAGNOSTICS[diagnostic].title for diagnostic in bug.silent)}."]
     output.result({"exercise": name, "answer": bug.answer, "cause": CAUSES[bug.cause], "lines": lines, "why": why,
                    "caught_by": bug.caught_by, "not_seen_by": bug.silent}, *map(escape, shown))
 
 
 @app.command("run")
 def run_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Show the symptoms of a planted bug beside the healthy code: gradients, loss curves, comparisons.
+    """Show the symptoms of a planted bug next to the healthy code: gradients, loss curves, comparisons.
 
     Example: mini-bert exercise run bug-01
     """
-    if require(name, NAMES) not in BUG_NAMES:
+    if require_exercise(name, NAMES) not in BUG_NAMES:
         raise InputError(f"run shows the symptoms of a planted bug, bug-01 to {BUG_NAMES[-1]}; "
-                         f"{name} is graded by: mini-bert exercise check {name}.")
-    from ...exercises.bugs import MEANS, healthy
+                         f"grade {name} with: mini-bert exercise check {name}.")
+    from ...exercises.bugs import DIAGNOSTICS, healthy_reading
 
     bug, output, data = _bug(name), Output(as_json, quiet), {}
     output.say(f"{name}: {escape(bug.question)}")
-    for means in (MEANS[shown] for shown in bug.shows):
-        sound, here = healthy(means.name, seed), bug.look(means.name, seed)
-        data[means.name] = {"healthy": sound.figures, "here": here.figures}
-        output.say("", f"[bold]{escape(means.title)}[/bold]", *([means.about] if means.about else []),
-                   _beside(sound, here))
+    for diagnostic in (DIAGNOSTICS[shown] for shown in bug.shows):
+        healthy, here = healthy_reading(diagnostic.name, seed), bug.reading(diagnostic.name, seed)
+        data[diagnostic.name] = {"healthy": healthy.figures, "here": here.figures}
+        output.say("", f"[bold]{escape(diagnostic.title)}[/bold]", *([diagnostic.about] if diagnostic.about else []),
+                   _comparison(healthy, here))
     output.result({"exercise": name, "question": bug.question, "symptoms": _finite(data)}, "",
-                  f"What is the cause? mini-bert exercise start {name} lists them; answer with: "
-                  f"mini-bert exercise check {name} NUMBER")
+                  f"What is the cause? List the causes with mini-bert exercise start {name}, and answer with "
+                  f"mini-bert exercise check {name} NUMBER.")
 
 
-# -------------------------------------------------------------------- what is shown
+# -------------------------------------------------------------------- output
 
 
 def _graded(grade: Grade, quiet: bool) -> list[Any]:
     shown: list[Any] = []
     if grade.rows and not quiet:
-        rows = table("output", "worst error", "in the case", "", "", right=("worst error",))
+        rows = table("output", "worst error", "in case", "", "", right=("worst error",))
         for row in grade.rows:
             rows.add_row(row.output, f"{row.error:.1e}" if isfinite(row.error) else "-", escape(row.case),
                          verdict(row.passed), escape(row.note))
@@ -202,7 +202,7 @@ def _question(bug: "Bug") -> list[str]:
             "Which of these is the cause?", *(f"{number:4}  {cause}" for number, cause in _causes().items())]
 
 
-def _judged(bug: "Bug", answer: str | None) -> tuple[bool, str]:
+def _check_answer(bug: "Bug", answer: str | None) -> tuple[bool, str]:
     causes = _causes()
     if answer is None or not (answer.isascii() and answer.isdigit() and int(answer) in causes):
         raise InputError(f"The answer to {bug.name} is a number from 1 to {len(causes)}, "
@@ -210,10 +210,10 @@ def _judged(bug: "Bug", answer: str | None) -> tuple[bool, str]:
     said = causes[int(answer)]
     if int(answer) == bug.answer:
         return True, f"{bug.name}: right. {said}"
-    return False, f"{bug.name}: that is not it. {said} What would that show as, and does it?"
+    return False, f"{bug.name}: that is not it. {said} Which symptoms would that cause, and do you see them?"
 
 
-def _beside(healthy: "Look", here: "Look") -> Any:
+def _comparison(healthy: "Reading", here: "Reading") -> Any:
     rows = table("", "healthy", "here", right=("healthy", "here") if not _has_text(healthy, here) else ())
     for name in dict.fromkeys((*healthy.figures, *here.figures)):
         if name in healthy.hidden and name in here.hidden:
@@ -222,9 +222,9 @@ def _beside(healthy: "Look", here: "Look") -> Any:
     return rows
 
 
-def _has_text(*looks: "Look") -> bool:
-    return any(isinstance(value, str) for look in looks for name, value in look.figures.items()
-               if name not in look.hidden)
+def _has_text(*readings: "Reading") -> bool:
+    return any(isinstance(value, str) for reading in readings for name, value in reading.figures.items()
+               if name not in reading.hidden)
 
 
 def _figure(value: float | str) -> str:
@@ -232,7 +232,7 @@ def _figure(value: float | str) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """With null for what JSON has no number for."""
+    """The value with null for numbers that are not finite, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     return value if not isinstance(value, float) or isfinite(value) else None
@@ -240,9 +240,9 @@ def _finite(value: Any) -> Any:
 
 def _write(path: Path, text: str, force: bool) -> None:
     if path.is_dir():
-        raise DataError(f"{path} is a folder; name a file to write.")
+        raise DataError(f"{path} is a directory; name a file.")
     if path.exists() and not force:
-        raise DataError(f"{path} is there already, and may be your work; name another with --out, or write over it "
+        raise DataError(f"{path} exists already and may be your work; choose another file with --out, or replace it "
                         "with --force.")
     write_files(path.parent, {path.name: text.encode()})
 

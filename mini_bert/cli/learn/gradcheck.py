@@ -12,17 +12,17 @@ from ...core.gradcheck import TOLERANCE, CheckResult
 from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 
 Names = Annotated[list[str] | None, typer.Argument(
-    metavar="OP", help=f"What to check: {', '.join(subjects())}. All of it if nothing is named.",
+    metavar="OP", help=f"What to check: {', '.join(subjects())}; default: everything.",
     show_default=False)]
-Verbose = Annotated[bool, typer.Option("--all", "-a", help="A row for each gradient, not for each case.")]
+Verbose = Annotated[bool, typer.Option("--all", "-a", help="One row per gradient instead of one per case.")]
 
 
 def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOption = 0,
                       as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Check backward passes against finite differences, in float64 and with random cotangents.
 
-    Operations are checked element by element; whole models, with padding and dropout, along a random
-    direction for each parameter. Exits with 1 if a relative error is above the tolerance.
+    Operations are checked element by element. Whole models, with padding and dropout, are checked along one random
+    direction per parameter. Exits with 1 if a relative error is above the tolerance.
 
     Example: mini-bert gradcheck softmax attention --all
     """
@@ -38,7 +38,7 @@ def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOptio
                          f"{shown.error:.1e}", verdict(ok))
     output.say(rows)
     worst, failed = _worst(results), [result for result in results if not result.passed]
-    # JSON has no NaN: an error that is not a number is null
+    # JSON has no NaN: an error that is not finite becomes null
     data = [{**asdict(result), "error": result.error if isfinite(result.error) else None,
              "passed": result.passed} for result in results]
     summary = (f"{len(results) - len(failed)} of {len(results)} gradients agree; worst relative error "

@@ -1,4 +1,4 @@
-"""mini-bert selftest: does this installation compute what it should?"""
+"""mini-bert selftest: check that the installation computes what it should."""
 
 import typer
 
@@ -7,9 +7,9 @@ from ..output import JsonOption, Output, QuietOption, SeedOption, verdict
 
 
 def selftest_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Test the installation: sizes, forward, loss near ln V, backward, a step, memory, every gradient.
+    """Check that the installation works: sizes, forward, loss near ln V, backward, one step, memory, every gradient.
 
-    Exits with 1 if anything fails.
+    Exits with 1 if a check fails.
 
     Example: mini-bert selftest --json
     """
@@ -20,5 +20,5 @@ def selftest_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: Q
         output.say(f"[bold]{result.name:<11}[/bold]{verdict(result.passed)}  {result.detail}")
     passed = all(result.passed for result in results)
     output.result({"passed": passed, "tests": [result._asdict() for result in results]},
-                  "Everything works." if passed else "[bold red]The self-test failed.[/bold red]")
+                  "All checks passed." if passed else "[bold red]The self-test failed.[/bold red]")
     raise typer.Exit(0 if passed else 1)

@@ -1,4 +1,4 @@
-"""mini-bert explore: the explorer in the browser, or one sentence of it as a file."""
+"""mini-bert explore: open the explorer in the browser, or export one sentence to a file."""
 
 import re
 import sys
@@ -15,23 +15,23 @@ from ..output import JsonOption, Output, QuietOption, SeedOption
 
 
 def explore_command(
-        text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="A sentence to begin with; it may have "
-                                                   "\\[MASK].")] = None,
+        text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The first sentence to show; it may "
+                                                   "contain \\[MASK].")] = None,
         model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its "
-                                                  "tokenizer; default: the run's best, or mini.")] = None,
-        run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="A run, finished or going on, whose "
-                                                 "checkpoints are shown.")] = None,
+                                                  "tokenizer; default: the run's best model, or mini.")] = None,
+        run: Annotated[Path | None, typer.Option("--run", metavar="DIR", help="A finished or unfinished run "
+                                                 "whose checkpoints to show.")] = None,
         mask: Annotated[str, typer.Option("--mask", metavar="N,N", help="Positions to mask; \\[CLS] is 0.")] = "",
-        target: Annotated[list[str] | None, typer.Option("--target", metavar="N:WORD", help="The word to find at a "
-                                                         "position; may be given again.")] = None,
-        host: Annotated[str, typer.Option("--host", help="The address to serve at.")] = "127.0.0.1",
-        port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Default: 8640, or a free one if "
-                                                 "that is taken.")] = None,
-        browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-        export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to one "
+        target: Annotated[list[str] | None, typer.Option("--target", metavar="N:WORD", help="The correct word at a "
+                                                         "position; may be repeated.")] = None,
+        host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+        port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Default: 8640, or a free port "
+                                                 "if that is taken.")] = None,
+        browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+        export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to an "
                                                     "HTML file that works offline, instead of serving.")] = None,
         seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Look into a model in the browser: forward, attention, backward, a step of training, layers, a run.
+    """Look into a model in the browser: forward, attention, backward, a training step, layers, a run.
 
     Example: mini-bert explore "They met for the first time in Paris." --mask 6
 
@@ -41,7 +41,7 @@ def explore_command(
 
     output = Output(as_json, quiet)
     if export is not None and text is None:
-        raise InputError("--export writes the views of one sentence; give it as TEXT.")
+        raise InputError("--export writes the views of one sentence; give the sentence as TEXT.")
     serve = None if export is not None else _server()
     session = open_session(model, run)
     query = None if text is None else opening_query(session, text, mask, target or [],
@@ -52,7 +52,7 @@ def explore_command(
         from ...explorer.export import export_page
 
         done = export_page(session, query, export)
-        left = f" Left out as too large: {', '.join(done['left_out'])}." if done["left_out"] else ""
+        left = f" Too large and left out: {', '.join(done['left_out'])}." if done["left_out"] else ""
         output.result(done, escape(f"{export}: {done['bytes'] / 1e6:.1f} MB, opens in any browser without a "
                                    f"network.{left}"))
         return
@@ -60,12 +60,12 @@ def explore_command(
 
 
 def _said(output: Output) -> Callable[[str], None]:
-    """What is told when serving begins: for a person the sentences, for a program the address in an object."""
+    """Prints what the server says when it starts: with --json the address in an object, otherwise the sentences."""
     def say(sentence: str) -> None:
         address = re.search(r"https?://[^\s;]+", sentence)
         if output.as_json and address is not None:
             output.result({"address": address[0]})
-            sys.stdout.flush()                    # a program waits for it while the server goes on
+            sys.stdout.flush()                    # a program reads it while the server runs
         else:
             output.console.print(escape(sentence), soft_wrap=True)
 
@@ -73,7 +73,7 @@ def _said(output: Output) -> Callable[[str], None]:
 
 
 def _server() -> Callable[..., None]:
-    """What serves, if the libraries that it needs are there."""
+    """The server's function, if its libraries are installed."""
     for library in ("starlette", "uvicorn"):
         if find_spec(library) is None:
             raise ConfigError(f"The explorer needs {library}: pip install 'mini-bert[explorer]'.")

@@ -10,24 +10,24 @@ from ...analysis.doctor.run_record import RunRecord
 from ...errors import InputError
 from ...report.page import write_page
 from ...report.run_page import run_page
-from ..output import JsonOption, Output, QuietOption, SeedOption
+from ..output import JsonOption, Output, QuietOption
 
 
 def report_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run or of a fit.")],
                    out: Annotated[Path | None, typer.Option(
-                       "--out", "-o", metavar="FILE", help="The page; RUN/report.html if it is not said.")] = None,
+                       "--out", "-o", metavar="FILE", help="The page to write; default: RUN/report.html.")] = None,
                    corpus: Annotated[Path | None, typer.Option(
-                       metavar="DIR", help="Where the run's corpus is now, if it was moved.")] = None,
-                   seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Make one HTML page about a run: the doctor's verdict, curves, gradients by layer, words for masks, settings.
+                       metavar="DIR", help="The run's prepared corpus, if it has been moved.")] = None,
+                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Write an HTML page about a run: the doctor's verdict, curves, gradients by layer, filled masks, settings.
 
-    The page needs nothing beside itself: it can be opened without a network and sent by e-mail.
+    The page is self-contained: it opens without a network and can be sent by e-mail.
 
     Example: mini-bert report runs/mine
     """
     record = RunRecord.read(run, corpus)
     target = out if out is not None else record.directory / "report.html"
     if not target.parent.is_dir():
-        raise InputError(f"There is no directory {target.parent} to write {target.name} to.")
+        raise InputError(f"There is no directory {target.parent} for {target.name}; create it first.")
     path = write_page(target, run_page(record))
     Output(as_json, quiet).result({"run": str(record.directory), "page": str(path)}, escape(str(path)))

@@ -1,4 +1,4 @@
-"""mini-bert bench train, and mini-bert memory: what a training step costs."""
+"""mini-bert bench train and mini-bert memory: the time and memory of a training step."""
 
 from dataclasses import asdict, replace
 from typing import Annotated, Any
@@ -11,28 +11,28 @@ from ...configs import load_config
 from ...training.config import load_run_config
 from ...training.memory import training_memory
 from ...training.workers import available_cores
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, SeedOption, ThreadsOption, table
 from ..progress import progress_bar
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure speed.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure the speed of training.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
          "all": ["torch", "torch.compile", "transformers"]}
-Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a step.")]
-Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that a thread computes at a time; "
-                                    "0 for the preset's, or as suits.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences per step.")]
+Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that one thread computes at a time; "
+                                    "0 for the preset's value, or an automatic one.")]
 
 
 @app.command("train")
-def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", help="A preset or a file.")] = "mini",
+def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", help="A preset or YAML file.")] = "mini",
                         batch_size: Batch = 32, micro_batch_size: Micro = 0,
                         against: Annotated[str | None, typer.Option(
-                            help="Peers: torch, transformers or all. They must be installed.")] = None,
-                        steps: Annotated[int, typer.Option(min=5, help="Steps of each.")] = 30,
-                        threads: Annotated[int, typer.Option(min=0, help="0 for all cores.")] = 0,
+                            help="Compare with torch, transformers or all, if they are installed.")] = None,
+                        steps: Annotated[int, typer.Option(min=5, help="Steps of each contestant.")] = 30,
+                        threads: ThreadsOption = 0,
                         seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Time full training steps: forward, backward, clipping and AdamW. Peers take turns with us in one run.
+    """Time full training steps: forward, backward, clipping and AdamW. Other libraries take turns in the same run.
 
-    The floor is what the matrix products of the step take by themselves on the same threads.
+    The floor is the time of the step's matrix products alone, on the same threads.
 
     Example: mini-bert bench train --against torch --json
     """
@@ -81,8 +81,9 @@ def _results(task: BenchTask, timings: dict[str, Timing]) -> dict[str, Any]:
 def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")] = "mini", batch_size: Batch = 32,
                    micro_batch_size: Micro = 0, seed: SeedOption = 0, as_json: JsonOption = False,
                    quiet: QuietOption = False) -> None:
-    """The memory of training: predicted part by part, and measured in a process of its own, with and without
-    gradient checkpointing.
+    """Predict the memory of training by purpose, and measure it in a separate process.
+
+    It is measured with and without gradient checkpointing.
 
     Example: mini-bert memory larger --batch-size 8
     """
@@ -105,4 +106,4 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
     Output(as_json, quiet).result({"config": config, "batch_size": batch_size, "predicted": parts,
                                    "predicted_total": predicted.total, "measured": measured["measured"],
                                    "measured_checkpointing": measured["measured, checkpointing"]},
-                                  rows, "", "Measured: the most that the process had, with interpreter and libraries.")
+                                  rows, "", "Measured: the peak of the process, with the interpreter and libraries.")

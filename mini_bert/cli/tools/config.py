@@ -1,4 +1,4 @@
-"""mini-bert config: what a configuration means in numbers."""
+"""mini-bert config: sizes, parameters and memory of a config."""
 
 import re
 from math import prod
@@ -11,15 +11,15 @@ from ...core.modules.assembly import parameter_specs
 from ...core.params import ParamSpec
 from ...training.config import load_run_config
 from ...training.memory import training_memory
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, table
 
 Name = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="A preset's name or a YAML file.")]
-Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences in a training step.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences per training step.")]
 
 
-def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption = 0,
-                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Show a configuration: its sizes, where each parameter is, and the memory that training needs.
+def config_command(name: Name = "mini", batch_size: Batch = 32, as_json: JsonOption = False,
+                   quiet: QuietOption = False) -> None:
+    """Show a config: its sizes, the size of each parameter, and the memory that training needs.
 
     Example: mini-bert config larger --batch-size 8
     """
@@ -55,7 +55,7 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, seed: SeedOption
 
 
 def _by_layer(specs: list[ParamSpec]) -> list[list[ParamSpec]]:
-    """The same parameter of all layers in one group: W_Q_0, W_Q_1, W_Q_2."""
+    """Groups the same parameter of all layers: W_Q_0, W_Q_1, W_Q_2."""
     groups: dict[str, list[ParamSpec]] = {}
     for spec in specs:
         groups.setdefault(re.sub(r"_\d+$", "", spec.name), []).append(spec)

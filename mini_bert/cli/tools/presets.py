@@ -1,13 +1,13 @@
-"""mini-bert presets: the shipped configurations."""
+"""mini-bert presets: list the model presets."""
 
 from math import prod
 
 from ...configs import describe_preset, load_preset, preset_names
 from ...core.modules.assembly import parameter_specs
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, table
 
 
-def presets_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def presets_command(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """List the model presets with their sizes.
 
     Example: mini-bert presets

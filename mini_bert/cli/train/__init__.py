@@ -1,1 +1,1 @@
-"""Commands for training: corpora, vocabularies, pre-training, fine-tuning."""
+"""Commands that make corpora and vocabularies, and that train."""

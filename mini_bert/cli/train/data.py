@@ -1,4 +1,4 @@
-"""mini-bert data: make a corpus, and look into one."""
+"""mini-bert data: prepare a corpus for training, or look into one."""
 
 from pathlib import Path
 from time import perf_counter
@@ -19,24 +19,24 @@ from ..output import JsonOption, Output, QuietOption, SeedOption, table
 from ..progress import progress_bar
 from .tokenizer import Cased, Files, Strict, Where, load_tokenizer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Make a corpus, and look into it.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or look into one.")
 
 
 @app.command("prepare")
 def prepare_command(files: Files,
                     tokenizer: Where,
-                    out: Annotated[Path, typer.Option("--out", "-o", help="The directory to make.")],
+                    out: Annotated[Path, typer.Option("--out", "-o", help="The directory to create.")],
                     cased: Cased = None,
-                    heldout: Annotated[float, typer.Option(help="Share of documents kept for evaluation.")] = 0.01,
+                    heldout: Annotated[float, typer.Option(help="Share of documents held out for evaluation.")] = 0.01,
                     keep_duplicates: Annotated[bool, typer.Option(
-                        "--keep-duplicates", help="Keep paragraphs that occur again.")] = False,
+                        "--keep-duplicates", help="Keep repeated paragraphs.")] = False,
                     strict: Strict = False,
                     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
-                    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the directory.")] = False,
-                    seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Turn text into a corpus for training: one token file, with an index of sentences and documents.
+                    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing corpus.")] = False,
+                    as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Turn text into a corpus for training: one file of token ids, with an index of sentences and documents.
 
-    Blank lines separate documents; a line is a paragraph. The directory appears when it is whole.
+    Blank lines separate documents; each line is a paragraph. The directory appears only when it is complete.
 
     Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
     """
@@ -54,22 +54,22 @@ def prepare_command(files: Files,
              f"held out, from {manifest.bytes_read / 1e6:,.1f} MB in {seconds:.1f} s: {escape(str(out))}"]
     if manifest.duplicate_paragraphs:
         lines.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs were duplicates "
-                     "and were left out.")
+                     "and were removed.")
     if manifest.invalid_bytes:
-        lines.append(f"[yellow]{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first: "
-                     f"{escape(str(manifest.first_invalid))}[/yellow]")
+        lines.append(f"[yellow]{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced, the first in "
+                     f"{escape(str(manifest.first_invalid))}.[/yellow]")
     output.result(data, *lines)
 
 
 @app.command("show")
 def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared corpus.")],
-                 most: Annotated[int, typer.Option("--most", min=0, help="How many frequent pieces to list.")] = 12,
-                 mode: Annotated[str, typer.Option(help=f"Sequences of the batch: {', '.join(MODES)}.")] = "packed",
-                 masking: Annotated[str, typer.Option(help="What is masked: token, word or span.")] = "token",
-                 rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences of the batch to show.")] = 3,
-                 length: Annotated[int, typer.Option("--length", min=5, help="Tokens a sequence.")] = 64,
+                 most: Annotated[int, typer.Option("--most", min=0, help="Number of frequent tokens to list.")] = 12,
+                 mode: Annotated[str, typer.Option(help=f"How sequences are formed: {', '.join(MODES)}.")] = "packed",
+                 masking: Annotated[str, typer.Option(help="The unit of masking: token, word or span.")] = "token",
+                 rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences to show.")] = 3,
+                 length: Annotated[int, typer.Option("--length", min=5, help="Tokens per sequence.")] = 64,
                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Look into a corpus: its size, unknown words, frequent pieces, and a batch with its masks in colour.
+    """Show a corpus: its size, unknown tokens, frequent tokens, and a batch with its masks in colour.
 
     Example: mini-bert data show corpus.mb --masking word
     """
@@ -81,11 +81,11 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
                     seed=seed)[0]
     facts = {"documents": m.documents, "held out": m.heldout_documents, "sentences": m.sentences, "tokens": m.tokens,
              "unknown": f"{m.unknown_tokens:,} ({m.unknown_tokens / m.tokens:.3%})", "vocabulary": m.vocab_size,
-             "pieces in use": int((counts > 0).sum()), "duplicate paragraphs left out": m.duplicate_paragraphs}
+             "tokens in use": int((counts > 0).sum()), "duplicate paragraphs removed": m.duplicate_paragraphs}
     summary = table("corpus", shown_directory := escape(str(directory)), right=(shown_directory,))
     for name, value in facts.items():
         summary.add_row(name, value if isinstance(value, str) else f"{value:,}")
-    pieces = table("piece", "occurrences", "share", right=("occurrences", "share"))
+    pieces = table("token", "occurrences", "share", right=("occurrences", "share"))
     for piece, count in frequent:
         pieces.add_row(Text(piece), f"{count:,}", f"{count / m.tokens:.2%}")
     shown = [_coloured(corpus.tokenizer, batch, row) for row in range(len(batch.input_ids))]
@@ -94,8 +94,8 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
          "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row][batch.attention_mask[row]]),
                     "targets": [vocabulary[i] for i in batch.target_ids[row][batch.mask_positions[row]]]}
                    for row in range(len(batch.input_ids))]},
-        summary, "", pieces, "", "A batch: [red]masked[/red], [yellow]replaced[/yellow], [cyan]kept[/cyan]; the true "
-        "piece in brackets", *shown)
+        summary, "", pieces, "", "A batch: [red]masked[/red], [yellow]replaced[/yellow], [cyan]kept[/cyan]; the "
+        "original token in parentheses", *shown)
 
 
 def _coloured(tokenizer: WordPieceTokenizer, batch: MLMBatch, row: int) -> Text:

@@ -1,4 +1,4 @@
-"""mini-bert fit: a model of one's own text, in one command."""
+"""mini-bert fit: make a model of your own text in one command."""
 
 from pathlib import Path
 from signal import SIGINT
@@ -8,30 +8,29 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ...fit import FitResult, Stopped, fit
-from ..output import JsonOption, Output, QuietOption, table
+from ...fit import Stopped, fit
+from ..output import JsonOption, Output, QuietOption, SeedOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set
 from .tokenizer import Files
 
 
 def fit_command(files: Files,
-                out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A directory for everything.")],
-                budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time for training, such as 30m "
+                out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The directory to write to.")],
+                budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Training time, such as 30m "
                                                     "or 8h.")] = "30m",
-                start: Annotated[str | None, typer.Option("--from", metavar="NAME|DIR", help="Begin with this model, "
+                start: Annotated[str | None, typer.Option("--from", metavar="NAME|DIR", help="Start from this model, "
                                                           "such as mini, and add the text's words to it.")] = None,
                 config: Config = "mini", changes: Set = None,
-                vocab_size: Annotated[int | None, typer.Option(min=10, help="Pieces in a new vocabulary; default: "
-                                                               "what the text is enough for.")] = None,
-                new_words: Annotated[int | None, typer.Option(min=0, help="With --from: words to add at the most; "
-                                                              "default: 1,000.")] = None,
+                vocab_size: Annotated[int | None, typer.Option(min=10, help="Size of a new vocabulary; default: "
+                                                               "chosen by the amount of text.")] = None,
+                new_words: Annotated[int | None, typer.Option(min=0, help="With --from: maximum number of words to "
+                                                              "add; default: 1,000.")] = None,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
-                seed: Annotated[int, typer.Option("--seed", help="Seed of every random draw.")] = 0,
-                as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Make a model of your own text: vocabulary, corpus, training within a budget, evaluation, and a report.
+                seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Make a model of your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
 
-    Ctrl-C saves; the same command goes on. The model is DIR itself for --model, the report DIR/report.html.
+    Ctrl-C saves; the same command continues. Use DIR as --model of other commands; the report is DIR/report.html.
 
     Example: mini-bert fit letters/ --out letters.model --budget 1h
 
@@ -44,11 +43,12 @@ def fit_command(files: Files,
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
                          vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display,
                          say=display.said)
-    except KeyboardInterrupt:                     # before or behind the training, which answers for itself
+    except KeyboardInterrupt:                     # before or after training, which handles it itself
         fitted = Stopped(SIGINT, saved=True)
     if isinstance(fitted, Stopped):
         done = "Stopped and saved" if fitted.saved else "Stopped; the last good checkpoint is kept"
-        output.result({"out": str(out), "interrupted": True}, f"{done}: {escape(str(out))}. The same command goes on.")
+        output.result({"out": str(out), "interrupted": True},
+                      f"{done}: {escape(str(out))}. Run the same command to continue.")
         raise typer.Exit(128 + fitted.signal)
     output.result({"model": str(fitted.model), "report": str(fitted.report), **fitted.to_dict()}, *_shown(fitted))
 
@@ -60,14 +60,14 @@ def _shown(fitted: FitResult) -> list[object]:
         figures.add_row("[bold]the model[/bold]", f"[bold]{fitted.heldout.loss:.3f}[/bold]",
                         f"{fitted.heldout.accuracy:.1%}")
         if fitted.before is not None:
-            figures.add_row("before the fit", f"{fitted.before.loss:.3f}", f"{fitted.before.accuracy:.1%}")
+            figures.add_row("before training", f"{fitted.before.loss:.3f}", f"{fitted.before.accuracy:.1%}")
         for name, loss in fitted.heldout.baselines.items():
-            figures.add_row(f"guessing: {name}", f"{loss:.3f}", "")
+            figures.add_row(f"baseline: {name}", f"{loss:.3f}", "")
         shown += ["", figures]
     else:
-        shown.append("There was too little text to hold any out, so nothing was measured.")
+        shown.append("There was too little text to hold any out, so the model was not evaluated.")
     if fitted.examples:
-        masks = table("held-out sentence", "there stood", "the model says")
+        masks = table("held-out sentence", "original", "predictions")
         for example in fitted.examples:
             masks.add_row(Text(example.text), Text(example.truth, "bold"),
                           Text(", ".join(candidate.token for candidate in example.candidates)))

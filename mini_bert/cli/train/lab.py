@@ -1,4 +1,4 @@
-"""mini-bert lab: compare recipes under the same budget."""
+"""mini-bert lab: compare training configs under the same budget."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +11,7 @@ from ...report.lab_page import lab_page
 from ...report.page import write_page
 from ...training.experiments import Experiment, perform, summary
 from ...training.loop import Listener
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Data
 
@@ -19,10 +19,10 @@ from .pretrain import Data
 def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in YAML.")],
                 data: Data,
                 out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A directory for the runs.")],
-                seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Run a list of configs with several seeds, and compare their held-out losses: a table, and a page with curves.
+                as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Train several configs with several seeds, and compare their held-out losses in a table and a page with curves.
 
-    What is done is not run again.
+    Finished runs are not repeated.
 
     Example: mini-bert lab recipes.yaml --data corpus.mb --out lab
     """

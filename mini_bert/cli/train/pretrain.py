@@ -1,4 +1,4 @@
-"""mini-bert pretrain and resume: train on a corpus, and go on with a run."""
+"""mini-bert pretrain and resume: train on a corpus, and continue a run."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,50 +13,51 @@ from ...text.corpora.corpus import Corpus
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import VOCAB
 from ...training.config import TrainingConfig, load_run_config
-from ...training.run import read_run, resume_run, start_run
+from ...training.run import resume_run, start_run
 from ...training.trainer import Trainer
 from ..output import JsonOption, Output, QuietOption
 from ..training_display import TrainingDisplay
 
 Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
-                                     help="A preset, or a YAML file with the sections model and training.")]
-Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus made by `mini-bert data prepare`.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A change of the config, such as "
+                                     help="A preset, or a YAML file with sections model and training.")]
+Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus from `mini-bert data prepare`.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the config, for example "
                                                "training.learning_rate=1e-3; may be repeated.")]
-Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores, or as before; they change no result.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores, or the run's own number; "
+                                      "results do not depend on it.")]
 
 
 def pretrain_command(data: Data,
                      out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN", help="The run's directory.")],
                      config: Config = "mini", changes: Set = None,
-                     steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser.")] = None,
-                     budget: Annotated[str | None, typer.Option(metavar="TIME", help="A time such as 30m or 1h30m "
-                                                                "to which the schedule fits itself.")] = None,
+                     steps: Annotated[int | None, typer.Option(min=1, help="Optimiser steps.")] = None,
+                     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Training time, such as 30m or "
+                                                                "1h30m; the schedule adapts to it.")] = None,
                      start: Annotated[str | None, typer.Option("--from", metavar="DIR",
-                                                               help="Begin with this model's weights.")] = None,
+                                                               help="Start from this model's weights.")] = None,
                      threads: Threads = 0,
                      seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random draw.")] = None,
                      as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Pre-train a model on a corpus by masked language modelling.
 
-    Ctrl-C finishes the step, saves, and says how to go on. The run's directory has its log and checkpoints.
+    Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
 
     Example: mini-bert pretrain --config mini --data corpus.mb --out run --budget 1h --set training.learning_rate=2e-3
     """
     if steps is not None and budget is not None:
-        raise ConfigError("--steps and --budget both say how long to train; give one of them.")
+        raise ConfigError("--steps and --budget both set the length of training; give only one of them.")
     given = {"steps": steps, "budget": budget, "threads": threads or None, "seed": seed}
     sets = [*(changes or []), *(f"training.{key}={value}" for key, value in given.items() if value is not None)]
     model, training = load_run_config(config, sets)
     initial = None
     if start is not None:
         if any(change.startswith("model.") for change in sets):
-            raise ConfigError("--from brings its own model; nothing of it can be --set.")
+            raise ConfigError("--from brings its own model config; remove --set model.* options.")
         initial = load(start)
         model = initial.config
     corpus = Corpus(data)
     if start is not None and (model_directory(start) / VOCAB).is_file():
-        corpus.require_vocabulary(WordPieceTokenizer.load(start))     # else its words would mean others
+        corpus.require_vocabulary(WordPieceTokenizer.load(start))     # otherwise its ids would mean other tokens
     display = TrainingDisplay(quiet)
     trainer = start_run(model, training, data, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))
@@ -65,25 +66,21 @@ def pretrain_command(data: Data,
 
 def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
                    data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
-                                                             help="Where the corpus is now, if it was moved.")] = None,
-                   threads: Threads = 0,
-                   seed: Annotated[int | None, typer.Option("--seed", help="The run's own, if given.")] = None,
-                   changes: Set = None, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Go on with a run from its newest checkpoint: the result is that of a run that was never stopped.
+                                                             help="The corpus, if it has been moved.")] = None,
+                   threads: Threads = 0, changes: Set = None, as_json: JsonOption = False,
+                   quiet: QuietOption = False) -> None:
+    """Continue a run from its newest checkpoint. The result is the same as without the interruption.
 
-    With --set it goes on with other settings, for instance a lower learning rate.
+    --set changes the config from here on, for instance to a lower learning rate.
 
     Example: mini-bert resume run
     """
-    description = read_run(run)
-    if seed is not None and seed != description["training"].get("seed"):
-        raise ConfigError(f"{run} was begun with the seed {description['training'].get('seed')}; a run keeps its seed.")
     display = TrainingDisplay(quiet)
     trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)
     if trainer.state.step >= trainer.state.total_steps:
         display.said(f"{run} is finished: {trainer.state.step:,} steps.")
     else:
-        display.said(f"Going on from step {trainer.state.step:,} of {trainer.state.total_steps:,}.")
+        display.said(f"Continuing from step {trainer.state.step:,} of {trainer.state.total_steps:,}.")
     _train(trainer, display, run, as_json, quiet)
 
 
@@ -101,7 +98,7 @@ def _train(trainer: Trainer, display: TrainingDisplay, out: Path, as_json: bool,
     data: dict[str, Any] = {"run": str(out), **state.to_json(), "interrupted": trainer.interrupted is not None}
     if trainer.interrupted is not None:
         done = "and saved" if trainer.saved == state.step else "; the last good checkpoint is kept"
-        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} {done}. To go on: "
+        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} {done}. To continue: "
                                             f"mini-bert resume {escape(str(out))}")
         raise typer.Exit(128 + trainer.interrupted)
     Output(as_json, quiet).result(data, f"{state.step:,} steps, {state.tokens:,} tokens in {state.seconds:,.0f} s"

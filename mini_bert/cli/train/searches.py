@@ -1,4 +1,4 @@
-"""mini-bert find-lr and overfit: two short experiments before a long run."""
+"""mini-bert find-lr and overfit: two short tests before a long run."""
 
 from typing import Annotated
 
@@ -12,20 +12,18 @@ from ...training.finder import Search, find_learning_rate
 from ...training.initial_model import new_model
 from ...training.overfit import overfit
 from ...training.run import require_fitting
-from ..output import JsonOption, Output, QuietOption, table, verdict
+from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Data, Set, Threads
 
-Seed = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
-
 
 def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
-                    low: Annotated[float, typer.Option(help="The lowest rate tried.")] = 1e-6,
-                    high: Annotated[float, typer.Option(help="The highest rate tried.")] = 1.0,
+                    low: Annotated[float, typer.Option(help="The lowest rate.")] = 1e-6,
+                    high: Annotated[float, typer.Option(help="The highest rate.")] = 1.0,
                     steps: Annotated[int, typer.Option(min=10, help="Steps from the lowest to the highest.")] = 100,
-                    threads: Threads = 0, seed: Seed = 0, as_json: JsonOption = False,
+                    threads: Threads = 0, seed: SeedOption = 0, as_json: JsonOption = False,
                     quiet: QuietOption = False) -> None:
-    """Find a learning rate: raise it from far too small to far too large, and see where the loss falls fastest.
+    """Find a learning rate: raise it from far too small to far too large, and report where the loss falls fastest.
 
     Example: mini-bert find-lr --config mini --data corpus.mb
     """
@@ -34,14 +32,14 @@ def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
     shown = table("learning rate", "loss", "", right=("learning rate", "loss"))
     for rate, loss, bar in _rows(search):
         shown.add_row(f"{rate:.2e}", f"{loss:.3f}", bar)
-    end = f"; the loss bursts at {search.burst:.1e}" if search.burst is not None else ""
+    end = f"; the loss diverges at {search.burst:.1e}" if search.burst is not None else ""
     Output(as_json, quiet).result(
         {"rates": search.rates, "losses": search.losses, "suggestion": search.suggestion, "burst": search.burst},
         shown, "", f"The loss falls fastest at [bold]{search.suggestion:.1e}[/bold]{end}.")
 
 
 def _rows(search: Search, most: int = 24) -> list[tuple[float, float, str]]:
-    """About `most` points of the search, each with a bar from the lowest loss to the highest."""
+    """About `most` points of the search, each with a bar scaled between the lowest and highest loss."""
     low, high = min(search.losses), max(search.losses)
     every = max(1, len(search.rates) // most)
     return [(rate, loss, "#" * round(1 + 39 * (loss - low) / ((high - low) or 1)))
@@ -50,13 +48,13 @@ def _rows(search: Search, most: int = 24) -> list[tuple[float, float, str]]:
 
 def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
                     target: Annotated[float, typer.Option(help="The loss to reach.")] = 0.05,
-                    steps: Annotated[int, typer.Option(min=1, help="At most so many steps.")] = 400,
-                    batch_size: Annotated[int, typer.Option(min=1, help="Sequences of the batch.")] = 8,
-                    threads: Threads = 0, seed: Seed = 0, as_json: JsonOption = False,
+                    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps.")] = 400,
+                    batch_size: Annotated[int, typer.Option(min=1, help="Sequences in the batch.")] = 8,
+                    threads: Threads = 0, seed: SeedOption = 0, as_json: JsonOption = False,
                     quiet: QuietOption = False) -> None:
-    """Train on one batch until its loss is nearly zero: a model that cannot do this has a fault.
+    """Train on one batch until its loss is nearly zero. A correct model can do this; one that cannot has a bug.
 
-    Exits with 1 if the loss was not reached.
+    Exits with 1 if the target loss is not reached.
 
     Example: mini-bert overfit --config mini --data corpus.mb
     """

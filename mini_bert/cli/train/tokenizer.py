@@ -1,4 +1,4 @@
-"""mini-bert tokenizer: learn a vocabulary, and see what it does to a text."""
+"""mini-bert tokenizer: learn a vocabulary; encode, decode and inspect text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,30 +14,31 @@ from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ...text.wordpiece.learn import count_words, learn_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import require_free
-from ..lines import given_lines
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..lines import read_lines
+from ..output import JsonOption, Output, QuietOption, table
 from ..progress import progress_bar
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Learn a vocabulary, encode and decode.")
+app = typer.Typer(no_args_is_help=True, add_completion=False,
+                  help="Learn a vocabulary; encode, decode and inspect text.")
 
 Files = Annotated[list[str], typer.Argument(
-    metavar="FILES", help="Files, folders, patterns, .gz/.xz/.bz2, - for standard input, hub:NAME, or pydocs.")]
+    metavar="FILES", help="Files, folders, patterns, .gz/.xz/.bz2 files, - for standard input, hub:NAME, or pydocs.")]
 Where = Annotated[str, typer.Option("--tokenizer", "-t", metavar="DIR", help="A tokenizer's directory or vocab.txt.")]
 Cased = Annotated[bool | None, typer.Option(
-    "--cased/--uncased", help="For a vocabulary that does not say whether it keeps case and accents.")]
+    "--cased/--uncased", help="For a vocabulary stored without saying whether it keeps case and accents.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")]
-Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; standard input if none is given.")]
+Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; default: standard input.")]
 
 
 @app.command("train")
 def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o", help="The directory to write.")],
-                  vocab_size: Annotated[int, typer.Option(min=10, help="Pieces in the vocabulary.")] = 8192,
+                  vocab_size: Annotated[int, typer.Option(min=10, help="Size of the vocabulary.")] = 8192,
                   cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
-                  min_frequency: Annotated[int, typer.Option(min=1, help="Merge no rarer pairs.")] = 2,
-                  alphabet_limit: Annotated[int, typer.Option(min=1, help="Characters to know at the most.")] = 1000,
+                  min_frequency: Annotated[int, typer.Option(min=1, help="Merge only pairs this frequent.")] = 2,
+                  alphabet_limit: Annotated[int, typer.Option(min=1, help="Most characters to include.")] = 1000,
                   strict: Strict = False,
-                  overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the tokenizer there.")] = False,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Learn a WordPiece vocabulary from text. The same text gives the same vocabulary.
 
     Example: mini-bert tokenizer train corpus/*.txt --vocab-size 8192 --out tokenizer
@@ -64,46 +65,46 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
     data = {"out": str(out), "vocab_size": len(vocabulary), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
-    output.result(data, f"{len(vocabulary):,} pieces from {words.total():,} words, {len(words):,} of them different, "
+    output.result(data, f"{len(vocabulary):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
-                  *([f"[yellow]{report.invalid:,} bytes were not UTF-8 and were replaced; the first: "
-                     f"{escape(str(report.first_invalid))}[/yellow]"] if report.invalid else []))
+                  *([f"[yellow]{report.invalid:,} bytes were not UTF-8 and were replaced, the first in "
+                     f"{escape(str(report.first_invalid))}.[/yellow]"] if report.invalid else []))
 
 
 @app.command("encode")
 def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None,
-                   no_special: Annotated[bool, typer.Option("--no-special", help="Without CLS and SEP.")] = False,
-                   strict: Strict = False, seed: SeedOption = 0, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
-    """Print the ids of a text, a line of ids for each line of text.
+                   no_special: Annotated[bool, typer.Option("--no-special", help="Omit \\[CLS] and \\[SEP].")] = False,
+                   strict: Strict = False, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Print the token ids of a text, one line of ids per line of text.
 
     Example: mini-bert tokenizer encode --tokenizer DIR "The cat sat."
 
     Example: mini-bert tokenizer encode --tokenizer vocab.txt --cased < text.txt
     """
     made = load_tokenizer(tokenizer, cased)
-    lines, invalid = given_lines(text, strict)
+    lines, invalid = read_lines(text, strict)
     rows = [made.encode(line, add_special_tokens=not no_special) for line in lines]
     Output(as_json, quiet).result({"ids": rows, "invalid_bytes": invalid}, *(" ".join(map(str, row)) for row in rows))
 
 
 @app.command("decode")
-def decode_command(ids: Annotated[list[str] | None, typer.Argument(metavar="IDS", help="Ids; standard input if none.")]
-                   = None, tokenizer: Where = "tokenizer", cased: Cased = None, seed: SeedOption = 0,
-                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Print the text of ids, a line for each line of ids.
+def decode_command(ids: Annotated[list[str] | None, typer.Argument(
+                       metavar="IDS", help="Token ids; default: standard input.")] = None,
+                   tokenizer: Where = "tokenizer", cased: Cased = None, as_json: JsonOption = False,
+                   quiet: QuietOption = False) -> None:
+    """Print the text of token ids, one line of text per line of ids.
 
     Example: mini-bert tokenizer decode --tokenizer DIR 2 46 903 3
     """
     made = load_tokenizer(tokenizer, cased)
-    texts = [made.decode(_numbers(line)) for line in given_lines(ids)[0]]
+    texts = [made.decode(_numbers(line)) for line in read_lines(ids)[0]]
     Output(as_json, quiet).result({"texts": texts}, *(Text(text) for text in texts))
 
 
 @app.command("inspect")
 def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None, strict: Strict = False,
-                    seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Show a text word by word: its pieces, their ids, and the characters that they come from.
+                    as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Show a text word by word: tokens, ids, and the character positions in the text.
 
     Example: mini-bert tokenizer inspect --tokenizer DIR "unaffable, isn't it?"
     """
@@ -111,7 +112,7 @@ def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: C
     output = Output(as_json, quiet)
     rows = table("word", "pieces", "ids", "characters")
     data = []
-    lines, invalid = given_lines(text, strict)
+    lines, invalid = read_lines(text, strict)
     for line in lines:
         encoding = made.align(line, add_special_tokens=False)
         for number in dict.fromkeys(encoding.word_ids):
@@ -124,7 +125,7 @@ def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: C
 
 
 def load_tokenizer(where: str, cased: bool | None) -> WordPieceTokenizer:
-    """The tokenizer that a command names; None if it does not say --cased or --uncased."""
+    """Load a command's tokenizer; `cased` is None unless --cased or --uncased is given."""
     return WordPieceTokenizer.load(where, lowercase=None if cased is None else not cased)
 
 
@@ -133,5 +134,5 @@ def _numbers(line: str) -> list[int]:
     words = line.replace(",", " ").split()
     for word in words:
         if not (word.isascii() and word.removeprefix("-").isdigit() and len(word) < 20):
-            raise InputError(f"An id must be a whole number, not {word!r}.")
+            raise InputError(f"A token id must be an integer, not {word!r}.")
     return [int(word) for word in words]

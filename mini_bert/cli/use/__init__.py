@@ -1,1 +1,1 @@
-"""Commands for using a model."""
+"""Commands that apply a trained model to text."""

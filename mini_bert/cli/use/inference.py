@@ -1,4 +1,4 @@
-"""mini-bert fill-mask, embed, similar and score: a trained model at work."""
+"""mini-bert fill-mask, embed, similar and score: apply a trained model to text."""
 
 import json
 import sys
@@ -18,63 +18,63 @@ from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
 from ...text.corpora.sources import ReadingReport, find_sources
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import JsonOption, Output, QuietOption, table
 from ..progress import progress_bar
 
-Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: one that "
-                                    "ships, a run's best or final directory, or one of Hugging Face's.")]
-Top = Annotated[int, typer.Option("--top", "-k", min=1, help="How many to show.")]
-Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts at a time.")]
-_BAR = 30                     # characters of a bar for a probability of one
+Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
+                                    "one, a run's best or final directory, or one from Hugging Face.")]
+Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per batch.")]
+_BAR = 30                     # characters of a bar for probability 1
 
 
 def opened(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
-    """A model and its tokenizer."""
+    """Load a model and its tokenizer."""
     return load(name), WordPieceTokenizer.load(name)
 
 
 def files_of(option: str, names: list[str] | None) -> list[Path]:
-    """The files behind an option that takes text, on which a remembered result depends."""
+    """The files named by a text option; a cached result depends on them."""
     if names and "-" in names:
         raise InputError(f"{option} cannot be standard input; name files.")
     return [Path(source.name) for source in find_sources(names)] if names else []
 
 
-class Line(NamedTuple):
-    """A line that is not blank, and where it stands."""
+class TextLine(NamedTuple):
+    """A line that is not blank, and its place."""
 
     text: str
     file: str                 # - for standard input
     number: int               # in its file, from 1
 
 
-def placed_lines(files: list[str] | None) -> list[Line]:
-    """Each line of the files, or of standard input, that is not blank."""
-    found = [Line(line, source.name, number) for source in find_sources(files or ["-"])
+def placed_lines(files: list[str] | None) -> list[TextLine]:
+    """The lines of the files, or of standard input, that are not blank."""
+    found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"])
              for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
     if not found:
-        raise InputError("There is no text to read.")
+        raise InputError("The input has no text; give at least one line that is not blank.")
     return found
 
 
 def lines(files: list[str] | None) -> list[str]:
-    """The same, without their places."""
+    """The texts of `placed_lines`."""
     return [line.text for line in placed_lines(files)]
 
 
-def _cut(texts: int, model: MiniBERT) -> list[str]:
-    """What to say of texts that are longer than the model takes."""
+def _truncated(texts: int, model: MiniBERT) -> list[str]:
+    """A sentence about truncated texts, if there are any."""
     if not texts:
         return []
-    return [f"{texts:,} {'text was' if texts == 1 else 'texts were'} cut: the model takes "
+    return [f"{texts:,} {'text was' if texts == 1 else 'texts were'} truncated to the model's "
             f"{model.config.max_seq_length} tokens."]
 
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
-                          metavar="[TEXT]...", help="Texts with \\[MASK]; lines of standard input if none.")] = None,
-                      model: Model = "mini", top: Top = 5, seed: SeedOption = 0, as_json: JsonOption = False,
+                          metavar="[TEXT]...", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
+                      model: Model = "mini", top: Top = 5, as_json: JsonOption = False,
                       quiet: QuietOption = False) -> None:
-    """Fill [MASK] with the words that a model finds likeliest.
+    """Fill [MASK] with the words that a model finds most likely.
 
     Example: mini-bert fill-mask "The capital of France is [MASK]."
     """
@@ -105,28 +105,28 @@ def _filled(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int,
 
 
 def embed_command(files: Annotated[list[str] | None, typer.Argument(
-                      metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                      metavar="[FILE]...", help="Files with one text per line; default: standard input.")] = None,
                   model: Model = "mini",
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
                   batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
-                      "--normalise/--raw", help="Vectors of length one.")] = True,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Turn sentences, a line each, into vectors: JSON lines on standard output, or a .npy file.
+                      "--normalise/--raw", help="Scale vectors to length 1.")] = True,
+                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+    """Turn sentences, one per line, into vectors: JSON lines on standard output, or a .npy file.
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """
     if out is not None and out.suffix != ".npy":
-        raise InputError(f"--out writes NumPy's format: let the name end in .npy, not {out.suffix or 'nothing'}.")
+        raise InputError(f"--out must be a file name that ends in .npy, not {out.name!r}.")
     if out is not None and not out.parent.is_dir():
-        raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
+        raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
     network, tokenizer = opened(model)
     texts, too_long = lines(files), list[int]()
     with progress_bar(quiet=quiet) as bar:
         task = bar.add_task("embedding", total=len(texts))
         vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
                         progress=lambda done: bar.update(task, completed=done))
-    cut = _cut(len(too_long), network)
+    cut = _truncated(len(too_long), network)
     if out is not None:
         temporary = out.with_name(f".{out.name}.partial.npy")
         np.save(temporary, vectors)
@@ -138,19 +138,19 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                                        "too_long": too_long})
     else:
         for sentence in cut:
-            print(sentence, file=sys.stderr)          # standard output is for vectors
+            print(sentence, file=sys.stderr)          # standard output holds the vectors
         for text, vector in zip(texts, vectors, strict=True):
             json.dump({"text": text, "vector": [round(float(x), 6) for x in vector]}, sys.stdout, ensure_ascii=False)
             print()
 
 
-def similar_command(query: Annotated[str, typer.Argument(help="The sentence to look for.")],
+def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
-                        metavar="[FILE]...", help="A text a line; standard input if none.")] = None,
+                        metavar="[FILE]...", help="Files with one text per line; default: standard input.")] = None,
                     model: Model = "mini",
-                    top: Top = 5, batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                    top: Top = 5, batch_size: Batch = 32, as_json: JsonOption = False,
                     quiet: QuietOption = False) -> None:
-    """Find the sentences of a file that are nearest to a query.
+    """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
@@ -171,13 +171,13 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to l
         {"query": query, "query_too_long": query_cut, "too_long": len(too_long),
          "neighbours": [{"text": n.text, "file": place.file, "line": place.number, "cosine": n.cosine}
                         for n, place in zip(found, places, strict=True)]},
-        rows, *(["The query is longer than the model takes, and was cut."] if query_cut else []),
-        *_cut(len(too_long), network))
+        rows, *(["The query was truncated: it is longer than the model's maximum length."] if query_cut else []),
+        *_truncated(len(too_long), network))
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
-                      metavar="[TEXT]...", help="Texts to score; lines of standard input if none.")] = None,
-                  model: Model = "mini", batch_size: Batch = 32, seed: SeedOption = 0, as_json: JsonOption = False,
+                      metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
+                  model: Model = "mini", batch_size: Batch = 32, as_json: JsonOption = False,
                   quiet: QuietOption = False) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 
@@ -186,11 +186,12 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
     texts = texts or lines(None)
     network, tokenizer = opened(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)
-    rows = table("log-likelihood", "a token", "perplexity", "text", right=("log-likelihood", "a token", "perplexity"))
+    figures = ("log-likelihood", "per token", "perplexity")
+    rows = table(*figures, "text", right=figures)
     for text, result in zip(texts, found, strict=True):
-        figures = (f"{result.total:.2f}", f"{result.total / len(result.tokens):.2f}", f"{result.perplexity:.1f}") \
-            if result.tokens else ("–", "–", "–")             # of no tokens there is nothing to tell
-        rows.add_row(*figures, Text(text))
+        values = (f"{result.total:.2f}", f"{result.total / len(result.tokens):.2f}", f"{result.perplexity:.1f}") \
+            if result.tokens else ("–", "–", "–")             # a text without tokens has no score
+        rows.add_row(*values, Text(text))
     Output(as_json, quiet).result(
         {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity if r.tokens else None}
                                     for text, r in zip(texts, found, strict=True)]}, rows)

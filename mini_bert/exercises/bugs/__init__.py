@@ -1,8 +1,8 @@
-"""Planted bugs, to be found by their symptoms."""
+"""Bugs that are planted in the library, to be found by their symptoms."""
 
 from .bug import Bug
 from .causes import CAUSES
-from .diagnostics import MEANS, Look, Means, healthy
+from .diagnostics import DIAGNOSTICS, Diagnostic, Reading, healthy_reading
 from .planted import BUGS
 
-__all__ = ["BUGS", "CAUSES", "MEANS", "Bug", "Look", "Means", "healthy"]
+__all__ = ["BUGS", "CAUSES", "DIAGNOSTICS", "Bug", "Diagnostic", "Reading", "healthy_reading"]

@@ -1,4 +1,4 @@
-"""What a planted bug is."""
+"""A planted bug: its question, its cause, and the diagnostics that catch it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import MiniBertError
 from .causes import CAUSES
-from .diagnostics import MEANS, Look, healthy, refused
+from .diagnostics import DIAGNOSTICS, Reading, error_reading, healthy_reading
 from .planting import Edit, planted
 
 
@@ -16,14 +16,14 @@ class Bug:
     question: str
     cause: str                            # a key of CAUSES
     edits: tuple[Edit, ...]
-    caught_by: tuple[str, ...]            # means that fail with the bug, and pass without
-    silent: tuple[str, ...]               # means that pass with the bug too
+    caught_by: tuple[str, ...]            # diagnostics that fail with the bug and pass without it
+    silent: tuple[str, ...]               # diagnostics that pass even with the bug
     hints: tuple[str, str, str]
 
     @property
     def shows(self) -> tuple[str, ...]:
-        """The means whose figures are shown, in the order of MEANS, so that it gives nothing away."""
-        return tuple(name for name in MEANS if name in (*self.caught_by, *self.silent))
+        """The diagnostics to show, in the order of DIAGNOSTICS, so that the order gives nothing away."""
+        return tuple(name for name in DIAGNOSTICS if name in (*self.caught_by, *self.silent))
 
     @property
     def answer(self) -> int:
@@ -32,16 +32,16 @@ class Bug:
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """While this lasts, the library has the bug."""
+        """Inside this context, the library has the bug."""
         with planted(self.edits):
             yield
 
-    def look(self, means: str, seed: int = 0) -> Look:
-        """What one of the means sees while the bug is planted."""
-        sound, judge = healthy(means, seed), MEANS[means].same
+    def reading(self, diagnostic: str, seed: int = 0) -> Reading:
+        """The reading of a diagnostic while the bug is planted."""
+        healthy, compare = healthy_reading(diagnostic, seed), DIAGNOSTICS[diagnostic].like_healthy
         with self.planted():
             try:
-                look = MEANS[means].look(seed)
+                found = DIAGNOSTICS[diagnostic].run(seed)
             except MiniBertError as error:
-                return refused(error)
-        return look if judge is None else replace(look, passed=look.passed and judge(look, sound))
+                return error_reading(error)
+        return found if compare is None else replace(found, passed=found.passed and compare(found, healthy))

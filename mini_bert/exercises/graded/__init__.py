@@ -1,4 +1,4 @@
-"""The exercises in the order of learning, a file each: inputs to try an answer on, hints, typical mistakes."""
+"""The exercises in the order of learning, one file each: test inputs, hints and typical mistakes."""
 
 from importlib import import_module
 
@@ -9,6 +9,6 @@ ORDER = ("linear", "relu", "gelu", "softmax", "layernorm", "attention", "embeddi
 
 
 def exercise(name: str) -> Exercise:
-    """The exercise of this name."""
+    """The exercise with this name."""
     made: Exercise = import_module(f"{__name__}.{name}").EXERCISE
     return made

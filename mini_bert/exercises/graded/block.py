@@ -10,7 +10,7 @@ from ...core.ops.attention import attention_backward
 from ...core.ops.layernorm import layernorm_backward
 from ...core.ops.linear import linear_backward
 from ...core.ops.relu import relu_backward
-from ..compared import Backward
+from ..compared import BackwardExercise
 from ..exercise import Clues, Pieces, Wrong
 from ..solutions.block import block_forward, join, split
 
@@ -30,12 +30,12 @@ def _pieces(p: Pieces) -> dict[str, Any]:
 
 
 def _below(cache: Any, dmiddle: Array, rearranged: bool = False) -> dict[str, Any]:
-    """Everything under the middle of the layer, from its gradient, right or wrong."""
+    """All gradients below the middle of the layer, from a correct or wrong dmiddle."""
     B, A, query, key, value, attend, output, ln1, *_ = cache
     dsum1, dln1_gamma, dln1_beta = layernorm_backward(dmiddle, ln1)
     djoined, dW_O, _ = linear_backward(dsum1, output)
     dcontext = split(djoined, B, A)
-    if rearranged:                                        # (B, A, T, d_k) read off without a transpose
+    if rearranged:                                        # a reshape to (B, A, T, d_k) without the transpose
         dcontext = djoined.reshape(dcontext.shape)
     dQ, dK, dV = attention_backward(dcontext, attend)
     dx_q, dW_Q, _ = linear_backward(join(dQ), query)
@@ -50,7 +50,7 @@ def _some(values: dict[str, Any], names: str) -> tuple[Any, ...]:
 
 
 def _inputs(rng: np.random.Generator, mask: BoolArray, heads: int, H: int, I: int) -> list[Array]:
-    """Drawn again if the rectifier's input comes near its kink, where a difference would straddle two slopes."""
+    """Inputs that keep ReLU's input away from its kink, where finite differences mix two slopes."""
     B, T = mask.shape
     shapes = ((B * T, H), (H, H), (H, H), (H, H), (H, H), (H, I), (I,), (I, H), (H,), (H,), (H,), (H,), (H,))
     while True:
@@ -62,14 +62,14 @@ def _inputs(rng: np.random.Generator, mask: BoolArray, heads: int, H: int, I: in
             return inputs
 
 
-EXERCISE = Backward(
-    "block", "a whole layer: attention and feed-forward, each on a residual path", 5, "math/model.md",
+EXERCISE = BackwardExercise(
+    "block", "a whole layer: attention and feed-forward, each with a residual connection", 5, "math/model.md",
     hints=("You have written every part. Read block_forward from its last line to its first, and write the backward "
            "of each line in that order.",
-           "middle is used twice, by the network and by the sum behind it; x is used four times, by W_Q, W_K, W_V and "
-           "the sum. Where a value is used several times its gradients add.",
-           "split and join only move numbers, so the backward of join is split and that of split is join. The last "
-           "line is dx = dsum1 + what comes back through W_Q, W_K and W_V."),
+           "middle is used twice, by the network and by the sum after it; x is used four times, by W_Q, W_K, W_V and "
+           "the sum. Where a value is used several times, its gradients add up.",
+           "split and join only rearrange numbers, so the backward of join is split and that of split is join. The "
+           "last line is dx = dsum1 + the gradients through W_Q, W_K and W_V."),
     checks=[
         Check("padding", lambda rng: _inputs(rng, _PADDED, 2, 4, 6), num_heads=2, key_mask=_PADDED),
         Check("three heads", lambda rng: _inputs(rng, _FULL, 3, 6, 5), num_heads=3, key_mask=_FULL),
@@ -78,24 +78,24 @@ EXERCISE = Backward(
     clues=Clues(
         sizes=lambda p: {"the number of rows B*T": len(p.x), "the number of heads A": p.num_heads},
         wrong=[
-            Wrong("dx", "The way around the attention is lost: x is also added to its result, so dsum1 is part of dx.",
+            Wrong("dx", "The residual path around the attention is missing: x is added to its result, so dx has dsum1.",
                   lambda p: p.dx - p.dsum1),
-            Wrong("dx", "The attention's ways are lost: what comes back through W_Q, W_K and W_V is part of dx.",
+            Wrong("dx", "The paths through the attention are missing: dx has the gradients through W_Q, W_K and W_V.",
                   lambda p: p.dsum1),
-            Wrong("dx", "The way through the queries is lost: x is what W_Q is applied to.", lambda p: p.dx - p.dx_q),
-            Wrong("dx", "The way through the keys is lost: x is what W_K is applied to.", lambda p: p.dx - p.dx_k),
-            Wrong("dx", "The way through the values is lost: x is what W_V is applied to.", lambda p: p.dx - p.dx_v),
-            Wrong(_BELOW, "The way around the feed-forward network is lost: middle is also added to its result, so "
-                          "dsum2 is part of dmiddle.", lambda p: _some(_below(p.cache, p.through), _BELOW)),
-            Wrong(_BELOW, "The way through the feed-forward network is lost: its backward is part of dmiddle.",
+            Wrong("dx", "The path through the queries is missing: W_Q is applied to x.", lambda p: p.dx - p.dx_q),
+            Wrong("dx", "The path through the keys is missing: W_K is applied to x.", lambda p: p.dx - p.dx_k),
+            Wrong("dx", "The path through the values is missing: W_V is applied to x.", lambda p: p.dx - p.dx_v),
+            Wrong(_BELOW, "The residual path around the feed-forward network is missing: middle is added to its "
+                          "result, so dmiddle has dsum2.", lambda p: _some(_below(p.cache, p.through), _BELOW)),
+            Wrong(_BELOW, "The path through the feed-forward network is missing: dmiddle has its gradient.",
                   lambda p: _some(_below(p.cache, p.dsum2), _BELOW)),
-            Wrong(_BELOW, "dy is added for the way around the feed-forward network; between it and the sum there is "
-                          "LN2.", lambda p: _some(_below(p.cache, p.through + p.dy), _BELOW)),
-            Wrong("dx dW_Q dW_K dW_V", "The heads are taken apart by a reshape alone: use split, which also "
-                  "transposes.", lambda p: _some(_below(p.cache, p.through + p.dsum2, rearranged=True),
+            Wrong(_BELOW, "dy is used for the residual path around the feed-forward network; LN2 is between dy and "
+                          "the sum.", lambda p: _some(_below(p.cache, p.through + p.dy), _BELOW)),
+            Wrong("dx dW_Q dW_K dW_V", "The heads are separated by a reshape without a transpose: use "
+                  "split.", lambda p: _some(_below(p.cache, p.through + p.dsum2, rearranged=True),
                                                  "dx dW_Q dW_K dW_V")),
-            Wrong("dW_Q dW_K", "dW_Q and dW_K are exchanged.", lambda p: (p.dW_K, p.dW_Q)),
-            Wrong("dW_K dW_V", "dW_K and dW_V are exchanged.", lambda p: (p.dW_V, p.dW_K)),
-            Wrong("dln1_gamma dln2_gamma dln1_beta dln2_beta", "The gradients of the two LayerNorms are exchanged.",
+            Wrong("dW_Q dW_K", "dW_Q and dW_K are swapped.", lambda p: (p.dW_K, p.dW_Q)),
+            Wrong("dW_K dW_V", "dW_K and dW_V are swapped.", lambda p: (p.dW_V, p.dW_K)),
+            Wrong("dln1_gamma dln2_gamma dln1_beta dln2_beta", "The gradients of the two LayerNorms are swapped.",
                   lambda p: (p.dln2_gamma, p.dln1_gamma, p.dln2_beta, p.dln1_beta)),
         ]))

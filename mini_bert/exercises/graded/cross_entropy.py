@@ -7,7 +7,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.gradcheck import Check
 from ...core.ops.softmax import softmax_forward
-from ..compared import Backward
+from ..compared import BackwardExercise
 from ..exercise import Clues, Pieces, Wrong
 
 
@@ -23,11 +23,11 @@ def _result(p: Pieces, difference: Array) -> Array:
     return result
 
 
-EXERCISE = Backward(
+EXERCISE = BackwardExercise(
     "cross_entropy", "the loss of masked language modelling", 3, "math/cross_entropy.md",
-    hints=("Take one selected row: log sum_v exp(x_v) - x_t. Its two terms are differentiated by themselves.",
+    hints=("Take one selected row: log sum_v exp(x_v) - x_t. Differentiate its two terms separately.",
            "The slope of log sum_v exp(x_v) in x_v is softmax(x)_v; that of -x_t is -1 at the target and 0 elsewhere.",
-           "So the row is (p - onehot(target)), times dloss, divided by the number of selected rows; rows that were "
+           "So the row is (p - onehot(target)), times dloss, divided by the number of selected rows; rows that are "
            "not selected are zero."),
     checks=[
         Check("some rows", lambda rng: [rng.standard_normal((5, 4))], targets=np.array([2, 0, 1, 3, 1]),
@@ -45,21 +45,21 @@ EXERCISE = Backward(
             Wrong("dlogits", "It is not divided by the number of selected rows: the loss is a mean.",
                   lambda p: p.dlogits * p.M),
             Wrong("dlogits", "It is divided by the number of selected rows twice.", lambda p: p.dlogits / p.M),
-            Wrong("dlogits", "It is divided by the number of all rows; the mean is over the selected ones.",
+            Wrong("dlogits", "It is divided by the number of all rows; the mean is over the selected rows.",
                   lambda p: p.dlogits * p.M / p.N),
-            Wrong("dlogits", "The target's one is not taken away: this is the softmax alone.",
+            Wrong("dlogits", "The one-hot target is not subtracted: this is only the softmax.",
                   lambda p: _result(p, p.p)),
-            Wrong("dlogits", "The softmax is missing: every logit of a row pushes against the target, not the target's "
-                             "alone.", lambda p: _result(p, -p.onehot)),
-            Wrong("dlogits", "The sign is turned: it is softmax minus one-hot.", lambda p: -p.dlogits),
-            Wrong("dlogits", "Rows that were not selected get a gradient too: the loss does not read them, so they are "
+            Wrong("dlogits", "The softmax is missing: every logit of a row affects the loss, not only the target's.",
+                  lambda p: _result(p, -p.onehot)),
+            Wrong("dlogits", "The sign is wrong: it is softmax minus one-hot.", lambda p: -p.dlogits),
+            Wrong("dlogits", "Rows that are not selected get a gradient too: they are not in the loss, so they are "
                              "zero.", lambda p: p.dy * (p.p - p.onehot) / p.M),
-            Wrong("dlogits", "All rows get a gradient, and all are counted: only the selected ones are in the loss.",
+            Wrong("dlogits", "All rows get a gradient, and all are counted: only the selected rows are in the loss.",
                   lambda p: p.dy * (p.p - p.onehot) / p.N),
-            Wrong("dlogits", "dloss is not used: the loss may be part of a larger one, which sends its own factor.",
+            Wrong("dlogits", "dloss is not used: the loss may be part of a larger one, which contributes a factor.",
                   lambda p: p.dlogits / p.dy),
-            Wrong("dlogits", "The logits are used where their softmax belongs.",
+            Wrong("dlogits", "The logits are used instead of their softmax.",
                   lambda p: _result(p, p.logits - p.onehot)),
-            Wrong("dlogits", "This has the rows that are selected alone; the result has a row for every row of the "
-                             "logits, zeros among them.", lambda p: p.dlogits[p.selected]),
+            Wrong("dlogits", "This has only the selected rows; the result has a row for every row of the logits, "
+                             "with zeros for the others.", lambda p: p.dlogits[p.selected]),
         ]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.gradcheck import Check
 from ...core.ops.gelu import normal_cdf
-from ..compared import Backward
+from ..compared import BackwardExercise
 from ..exercise import Clues, Pieces, Wrong
 
 
@@ -15,7 +15,7 @@ def _pieces(p: Pieces) -> dict[str, np.ndarray]:
     return {"cdf": cdf, "bell": bell}
 
 
-EXERCISE = Backward(
+EXERCISE = BackwardExercise(
     "gelu", "GELU, the exact form", 2, "math/gelu.md",
     hints=("y = x Phi(x) is a product of two functions of x, so its slope has two terms.",
            "The product rule: y' = Phi(x) + x Phi'(x). The derivative of the distribution Phi is its density phi.",
@@ -24,11 +24,11 @@ EXERCISE = Backward(
             Check("in the tails", lambda rng: [3 * rng.standard_normal((2, 3, 2))])],
     pieces=_pieces,
     clues=Clues(wrong=[
-        Wrong("dx", "The second term is missing: Phi moves with x too, so x phi(x) is part of the slope.",
+        Wrong("dx", "The second term is missing: Phi depends on x too, so x phi(x) is part of the slope.",
               lambda p: p.dy * p.cdf),
-        Wrong("dx", "The first term is missing: with Phi held fast, y = x Phi has the slope Phi.",
+        Wrong("dx", "The first term is missing: with Phi held constant, y = x Phi has the slope Phi.",
               lambda p: p.dy * p.x * p.bell / sqrt(2 * pi)),
-        Wrong("dx", "The density lacks its 1 / sqrt(2 pi), without which it does not sum to one.",
+        Wrong("dx", "The density lacks its factor 1 / sqrt(2 pi), so it does not integrate to 1.",
               lambda p: p.dy * (p.cdf + p.x * p.bell)),
         Wrong("dx", "The second term lacks its factor x: in a product, a factor's slope is multiplied by the other "
                     "factor.", lambda p: p.dy * (p.cdf + p.bell / sqrt(2 * pi))),
@@ -36,5 +36,5 @@ EXERCISE = Backward(
               lambda p: p.dy * (p.cdf + p.x * np.exp(-p.x**2) / sqrt(2 * pi))),
         Wrong("dx", "The second term has the wrong sign.",
               lambda p: p.dy * (p.cdf - p.x * p.bell / sqrt(2 * pi))),
-        Wrong("dx", "This is the slope alone; it has yet to be multiplied by dy.", lambda p: p.dx / p.dy),
+        Wrong("dx", "This is only the slope; multiply it by dy.", lambda p: p.dx / p.dy),
     ]))

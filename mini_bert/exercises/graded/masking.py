@@ -1,7 +1,7 @@
-"""Exercise: which tokens are chosen and what becomes of them, graded by what must hold exactly and by statistics.
+"""Exercise: choose and mask tokens, graded by rules that hold exactly and by statistics.
 
-A share is measured over thousands of tokens and compared with the right one in standard deviations of the binomial
-distribution; more than six, which chance gives next to never, is wrong.
+A share is measured over thousands of tokens and compared with the correct one in standard deviations of the binomial
+distribution; more than six count as wrong.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...randomness import generator
 from ..answer import Answer, AnswerError
-from ..exercise import Exercise, Grade, Row, named
+from ..exercise import Exercise, Grade, OutputGrade, outputs_by_name
 from ..solutions.masking import MASK, SHARE, SPECIAL
 
 V, ROWS, T, SHORTEST = 40, 2000, 32, 12
@@ -21,7 +21,7 @@ LIMIT = 6.0                   # standard deviations
 
 
 class Sample(NamedTuple):
-    """What an answer made of some rows: everything is (ROWS, T)."""
+    """An answer's outputs on test rows; all arrays are (ROWS, T)."""
 
     ids: Any
     seen: Any
@@ -34,22 +34,22 @@ class Sample(NamedTuple):
 
     @property
     def wanted(self) -> Any:
-        """How many of each row are to be chosen."""
+        """The number of tokens to choose in each row."""
         counts = self.ordinary.sum(axis=1)
         return np.minimum(counts, np.maximum(1, np.array([round(SHARE * n) for n in counts.tolist()])))
 
 
 class Rule(NamedTuple):
-    """Something that must hold: its measure of how far it is from holding, and the likely cause if it does not."""
+    """A property of correct masking, a measure of its violation, and the likely cause."""
 
     name: str
-    measure: Callable[[Sample], float]            # a share that must be 0, or standard deviations from what is right
+    measure: Callable[[Sample], float]            # a share that must be 0, or standard deviations from a share
     cause: str
     limit: float = 0.0
 
 
 def _deviation(measured: float, right: float, n: int) -> float:
-    """How many standard deviations a share of n draws is off."""
+    """The deviation of a share of n draws, in standard deviations."""
     return abs(measured - right) / sqrt(right * (1 - right) / n) if n else float("inf")
 
 
@@ -61,39 +61,39 @@ def _share(of: Callable[[Sample], Any], right: float) -> Callable[[Sample], floa
 
 
 def _evenness(s: Sample) -> float:
-    """Of the positions that are ordinary in nearly every row: how far the one chosen most or least often is off."""
+    """The largest deviation of a position's share of choices, over positions that are ordinary in nearly every row."""
     rows = s.ordinary[:, 1 : SHORTEST - 1].all(axis=1)
     right = float(np.mean(s.wanted[rows] / s.ordinary[rows].sum(axis=1)))
     shares = s.chosen[rows, 1 : SHORTEST - 1].mean(axis=0)
     return max(_deviation(share, right, int(rows.sum())) for share in shares.tolist())
 
 
-# a random token may be the old one: 1 in V - 5 looks as if it had stayed
+# a random token equals the old one with probability 1 / (V - 5)
 _SAME = 0.1 + 0.1 / (V - len(SPECIAL))
 RULES = [
-    Rule("targets are the ids", lambda s: float((s.targets != s.ids).mean()),
-         "The second output is what the model is asked for: the ids as they were, before anything was hidden."),
+    Rule("targets are the original ids", lambda s: float((s.targets != s.ids).mean()),
+         "The second output is the target: the original ids, before masking."),
     Rule("specials are never chosen", lambda s: float((s.chosen & ~s.ordinary).mean()),
-         "Special tokens are chosen: choose among ordinary tokens alone. [CLS], [SEP] and padding teach nothing."),
+         "Special tokens are chosen: choose only ordinary ones. Predicting [CLS], [SEP] and padding teaches nothing."),
     Rule("only the chosen change", lambda s: float(((s.seen != s.ids) & ~s.chosen).mean()),
-         "Tokens change that are not marked as chosen: the model would see a riddle that nobody asks about."),
-    Rule("the count in each row", lambda s: float((s.chosen.sum(axis=1) != s.wanted).mean()),
-         "The number chosen in a row is not max(1, round(0.15 n)) of its n ordinary tokens. A draw for every token by "
-         "itself gives 0.15 n on average only; counting chosen = (seen != ids) loses the tenth that stays."),
+         "Tokens change that are not marked as chosen: the input would be damaged where there is no target."),
+    Rule("the number in each row", lambda s: float((s.chosen.sum(axis=1) != s.wanted).mean()),
+         "The number chosen in a row is not max(1, round(0.15 n)) of its n ordinary tokens. An independent "
+         "draw per token gives 0.15 n only on average; chosen = (seen != ids) loses the tenth that stays."),
     Rule("random tokens are ordinary", lambda s: float((np.isin(s.seen, SPECIAL[:MASK]) & s.chosen).mean()),
-         "Some random tokens are special ones: draw from 5 to V - 1."),
-    Rule("every position alike", _evenness,
+         "Some random tokens are special tokens: draw from 5 to V - 1."),
+    Rule("all positions are equally likely", _evenness,
          "Some positions are chosen more often than others: shuffle the ordinary positions of a row before taking the "
          "first of them.", LIMIT),
     Rule("[MASK] in 80 %", _share(lambda s: s.seen == MASK, 0.8),
-         "Of the chosen tokens 80 % become [MASK]: one draw for each decides between the three fates.", LIMIT),
+         "80 % of the chosen tokens become [MASK]: one draw per token decides between the three cases.", LIMIT),
     Rule("unchanged in 10 %", _share(lambda s: s.seen == s.ids, _SAME),
-         "Of the chosen tokens a tenth stays as it is: without them the model could tell from [MASK] alone where "
-         "it is asked.", LIMIT),
+         "A tenth of the chosen tokens stay unchanged: otherwise the model would learn that only [MASK] has a "
+         "target.", LIMIT),
     Rule("random in 10 %", _share(lambda s: (s.seen != MASK) & (s.seen != s.ids), 0.2 - _SAME),
-         "Of the chosen tokens a tenth becomes a random one.", LIMIT),
-    Rule("the random ones are of all kinds", lambda s: _variety(s),
-         "The random tokens are few different ones: draw one for each place, from all ordinary ids.", LIMIT),
+         "A tenth of the chosen tokens become random tokens.", LIMIT),
+    Rule("random tokens are varied", lambda s: _variety(s),
+         "There are few distinct random tokens: draw one for each position, from all ordinary ids.", LIMIT),
 ]
 
 
@@ -105,7 +105,7 @@ def _variety(s: Sample) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Masked(Exercise):
+class MaskingExercise(Exercise):
     @property
     def writes(self) -> str:
         return "choose_and_mask"
@@ -114,30 +114,31 @@ class Masked(Exercise):
         try:
             sample = self._sample(answer, seed)
         except AnswerError as fault:
-            return Grade(self.name, [Row(rule.name, float("nan"), False, "", "did not run") for rule in RULES],
+            return Grade(self.name, [OutputGrade(rule.name, float("nan"), False, "", "did not run") for rule in RULES],
                          [f"To begin: {self.hints[0]}"] if fault.kind is NotImplementedError else [], str(fault))
-        return judged(self.name, sample)
+        return grade_sample(self.name, sample)
 
     def _sample(self, answer: Answer, seed: int) -> Sample:
         ids = rows(seed)
         given = ids.copy()
-        first, again = (named(answer.call(self.writes, given, V, generator(seed, "exercise", "masking", "answer")),
-                              ("seen", "targets", "chosen"), self.writes) for _ in range(2))
+        first, again = (outputs_by_name(
+            answer.call(self.writes, given, V, generator(seed, "exercise", "masking", "answer")),
+            ("seen", "targets", "chosen"), self.writes) for _ in range(2))
         if (given != ids).any():
-            raise AnswerError(f"{self.writes} changes ids in place: work on a copy, the targets are the old ids.")
+            raise AnswerError(f"{self.writes} changes ids in place; work on a copy, the targets are the old ids.")
         for name, kind in (("seen", "iu"), ("targets", "iu"), ("chosen", "b")):
             value = first[name]
             if not isinstance(value, np.ndarray) or value.shape != ids.shape or value.dtype.kind not in kind:
                 what = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-                wanted = "booleans" if kind == "b" else "whole numbers"
+                wanted = "booleans" if kind == "b" else "integers"
                 raise AnswerError(f"{name} must be an array of {wanted} of the shape of ids, {ids.shape}, not {what}.")
             if (value != again[name]).any():
-                raise AnswerError(f"{self.writes} gives another {name} for the same generator: draw from rng alone.")
+                raise AnswerError(f"{self.writes} gives a different {name} for the same generator; draw only from rng.")
         return Sample(ids, **first)
 
 
 def rows(seed: int) -> Any:
-    """Rows as batches have them: [CLS] words [SEP] padding; one of no words, one of one word."""
+    """Rows as in batches: [CLS] words [SEP] padding; one without words, one with a single word."""
     rng = generator(seed, "exercise", "masking", "rows")
     ids = rng.integers(len(SPECIAL), V, (ROWS, T))
     lengths = rng.integers(SHORTEST, T + 1, ROWS)
@@ -148,23 +149,23 @@ def rows(seed: int) -> Any:
     return ids
 
 
-def judged(name: str, sample: Sample) -> Grade:
-    """The verdict by every rule."""
+def grade_sample(name: str, sample: Sample) -> Grade:
+    """Grade by every rule."""
     rows = []
     for rule in RULES:
         off = rule.measure(sample)
-        note = "" if off <= rule.limit else f"{off:.1f} standard deviations off" if rule.limit else \
-            f"does not hold for a share of {off:.3f}"
-        rows.append(Row(rule.name, off, off <= rule.limit, "", note))
+        note = "" if off <= rule.limit else f"wrong by {off:.1f} standard deviations" if rule.limit else \
+            f"violated for a share of {off:.3f}"
+        rows.append(OutputGrade(rule.name, off, off <= rule.limit, "", note))
     failed = [rule.cause for rule, row in zip(RULES, rows, strict=True) if not row.passed]
     return Grade(name, rows, failed[:2])
 
 
-EXERCISE = Masked(
+EXERCISE = MaskingExercise(
     "masking", "the 80/10/10 choice of masked tokens", 3, "math/masking.md",
-    hints=("Three steps: which positions may be chosen, which of them are, and what the model sees there. Work on a "
-           "copy of ids.",
+    hints=("Three steps: find the positions that may be chosen, choose some of them, and replace their tokens. Work on "
+           "a copy of ids.",
            "Row by row: the ordinary positions, shuffled by rng.permutation, and the first max(1, round(0.15 n)) of "
            "them.",
-           "One number from rng.random for each place decides: below 0.8 [MASK], below 0.9 a random id from 5 to V - "
-           "1, else the token stays. All three are chosen, the last one too."))
+           "One number from rng.random per position decides: below 0.8 [MASK], below 0.9 a random id from 5 to V - "
+           "1, otherwise the token stays. In all three cases the position is chosen."))

@@ -1,4 +1,4 @@
-"""Exercise: the backward of a feed-forward network on a residual path."""
+"""Exercise: the backward of a feed-forward network with a residual connection."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ...core.gradcheck import Check
 from ...core.ops.layernorm import layernorm_backward
 from ...core.ops.linear import linear_backward
 from ...core.ops.relu import relu_backward
-from ..compared import Backward
+from ..compared import BackwardExercise
 from ..exercise import Clues, Pieces, Wrong
 from ..solutions.residual import residual_forward
 
@@ -23,7 +23,7 @@ def _pieces(p: Pieces) -> dict[str, Any]:
 
 
 def _branch(p: Pieces, dsum: Array, around: Array | float = 0.0, relu: bool = True) -> tuple[Any, ...]:
-    """The gradients of the branch if dsum were what enters it, and `around` what goes past it."""
+    """The gradients of the branch for a given dsum, and `around` for the residual path."""
     dhidden, dW2, db2 = linear_backward(dsum, p.contract)
     if relu:
         dhidden = relu_backward(dhidden, p.relu)
@@ -32,38 +32,38 @@ def _branch(p: Pieces, dsum: Array, around: Array | float = 0.0, relu: bool = Tr
 
 
 def _inputs(rng: np.random.Generator, N: int, H: int, I: int) -> list[Array]:
-    """Drawn again if the rectifier's input comes near its kink, where a difference would straddle two slopes."""
+    """Inputs that keep ReLU's input away from its kink, where finite differences mix two slopes."""
     while True:
         inputs: list[Array] = [rng.standard_normal(shape) for shape in ((N, H), (H, I), (I,), (I, H), (H,), (H,), (H,))]
         if np.abs(inputs[0] @ inputs[1] + inputs[2]).min() > 1e-2:
             return inputs
 
 
-EXERCISE = Backward(
-    "residual", "a feed-forward network on a residual path", 3, "math/model.md",
+EXERCISE = BackwardExercise(
+    "residual", "a feed-forward network with a residual connection", 3, "math/model.md",
     hints=("Read the forward from its last line to its first, and write the backward of each line in that order.",
-           "x + f has the slope one in both terms: the LayerNorm's dx, call it dsum, is the gradient of f and also of "
-           "x on its way around the network.",
-           "dsum goes through W2, the rectifier and W1, and comes out as one part of dx; dsum itself is the other. "
-           "Where a value is used twice its gradients add."),
+           "x + f has the slope 1 in both terms: the LayerNorm's dx, call it dsum, is the gradient of f and also of x "
+           "through the residual path.",
+           "dsum through W2, the rectifier and W1 is one part of dx; dsum itself is the other. Where a value is used "
+           "twice, its gradients add up."),
     checks=[Check("rows", lambda rng: _inputs(rng, 3, 4, 6)),
             Check("another shape", lambda rng: _inputs(rng, 2, 3, 5))],
     pieces=_pieces,
     clues=Clues(
         sizes=lambda p: {"the number of rows N": len(p.x)},
         wrong=[
-            Wrong("dx", "The way around the network is lost: x is also added to f directly, so dsum is part of dx.",
+            Wrong("dx", "The residual path around the network is missing: x is added to f, so dsum is part of dx.",
                   lambda p: p.through),
-            Wrong("dx", "The way through the network is lost: x is its input, so what comes back through W1 is part "
+            Wrong("dx", "The path through the network is missing: x is its input, so the gradient through W1 is part "
                         "of dx.", lambda p: p.dsum),
-            Wrong("dx", "dy is added for the way around; between it and the sum there is the LayerNorm.",
+            Wrong("dx", "dy is used for the residual path; the LayerNorm is between dy and the sum.",
                   lambda p: p.through + p.dy),
-            Wrong("dx", "The two ways are averaged; gradients of the two ways add up.", lambda p: p.dx / 2),
-            Wrong("dx", "The way around is counted twice.", lambda p: p.dx + p.dsum),
-            Wrong(_BRANCH, "The LayerNorm is left out: dy enters the network and the way around it unchanged.",
+            Wrong("dx", "The two paths are averaged; their gradients add up.", lambda p: p.dx / 2),
+            Wrong("dx", "The residual path is counted twice.", lambda p: p.dx + p.dsum),
+            Wrong(_BRANCH, "The LayerNorm's backward is missing: dy is used for the network and the residual path.",
                   lambda p: _branch(p, p.dy, p.dy)),
-            Wrong("dx dW1 db1", "The rectifier is left out on the way back.",
+            Wrong("dx dW1 db1", "The rectifier's backward is missing.",
                   lambda p: _branch(p, p.dsum, p.dsum, relu=False)[:3]),
-            Wrong(_BRANCH, "Half of dsum goes each way; a sum sends the whole of it to both of its terms.",
+            Wrong(_BRANCH, "Half of dsum goes to each term; a sum passes all of it to both of its terms.",
                   lambda p: _branch(p, p.dsum / 2, p.dsum / 2)),
         ]))

@@ -1,1 +1,1 @@
-"""The solutions, a file each. A stub is its solution with the body of what is to be written cut out."""
+"""The solutions, one file each. A stub is the solution without the body of the function to write."""

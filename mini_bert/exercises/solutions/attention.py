@@ -2,7 +2,7 @@
 
     S = Q K^T / sqrt(d_k)      S = -inf at keys that are padding      P = softmax(S)      C = P V
 
-The softmax runs over the keys, the last axis of S. Its backward is given: it was an exercise of its own.
+The softmax runs over the keys, the last axis of S. Its backward is given; it was an earlier exercise.
 """
 
 from math import sqrt
@@ -28,7 +28,7 @@ def attention_backward(dC: Array, cache: Cache) -> tuple[Array, Array, Array]:
     Q, K, V, weights = cache
     dV = weights.transpose(0, 1, 3, 2) @ dC                               # C = P V
     dweights = dC @ V.transpose(0, 1, 3, 2)
-    dscores = softmax_backward(dweights, weights)                         # P = 0 at padding stops the gradient there
+    dscores = softmax_backward(dweights, weights)                         # zero at padding, where P = 0
     dscores = dscores / sqrt(Q.shape[3])                                  # S = Q K^T / sqrt(d_k)
     dQ = dscores @ K
     dK = dscores.transpose(0, 1, 3, 2) @ Q

@@ -25,7 +25,7 @@ def split(x: Array, B: int, A: int) -> Array:
 
 
 def join(x: Array) -> Array:
-    """(B, A, T, d_k) -> (B*T, H), the way back."""
+    """(B, A, T, d_k) -> (B*T, H), the inverse of split."""
     B, A, T, d_k = x.shape
     return x.transpose(0, 2, 1, 3).reshape(B * T, A * d_k)
 
@@ -50,20 +50,20 @@ def block_forward(x: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, W1: 
 
 
 def block_backward(dy: Array, cache: Any) -> dict[str, Array | None]:
-    """dy (B*T, H) -> the gradients by name: dx, dW_Q, ..., d and the name of each argument of the forward."""
+    """dy (B*T, H) -> the gradients by name: dx, dW_Q, ..., for each array argument of the forward."""
     B, A, query, key, value, attend, output, ln1, expand, relu, contract, ln2 = cache
     dsum2, dln2_gamma, dln2_beta = layernorm_backward(dy, ln2)            # y = LN2(middle + fed)
     dhidden, dW2, db2 = linear_backward(dsum2, contract)
     dhidden = relu_backward(dhidden, relu)
     dmiddle, dW1, db1 = linear_backward(dhidden, expand)                  # through the feed-forward network
-    dmiddle = dmiddle + dsum2                                             # and around it
+    dmiddle = dmiddle + dsum2                                             # and the residual path
     dsum1, dln1_gamma, dln1_beta = layernorm_backward(dmiddle, ln1)       # middle = LN1(x + attended)
     djoined, dW_O, _ = linear_backward(dsum1, output)
     dQ, dK, dV = attention_backward(split(djoined, B, A), attend)         # split is the backward of join
     dx_q, dW_Q, _ = linear_backward(join(dQ), query)                      # and join the backward of split
     dx_k, dW_K, _ = linear_backward(join(dK), key)
     dx_v, dW_V, _ = linear_backward(join(dV), value)
-    dx = dsum1 + dx_q + dx_k + dx_v                                       # x went four ways
+    dx = dsum1 + dx_q + dx_k + dx_v                                       # x is used four times
     return {"dx": dx, "dW_Q": dW_Q, "dW_K": dW_K, "dW_V": dW_V, "dW_O": dW_O, "dW1": dW1, "db1": db1, "dW2": dW2,
             "db2": db2, "dln1_gamma": dln1_gamma, "dln1_beta": dln1_beta, "dln2_gamma": dln2_gamma,
             "dln2_beta": dln2_beta}

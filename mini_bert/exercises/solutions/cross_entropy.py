@@ -1,4 +1,4 @@
-"""Cross-entropy, averaged over the selected rows: those that were masked, the only ones that are asked about.
+"""Cross-entropy, averaged over the selected rows, which are the masked positions.
 
     loss = (1 / M) sum over selected n of ( log sum_v exp(x_nv) - x_n,t_n )          M rows are selected
 """
@@ -21,8 +21,8 @@ def cross_entropy_forward(logits: Array, targets: IntArray, selected: BoolArray)
 def cross_entropy_backward(dloss: float, cache: Cache) -> Array:
     """dloss, a number -> dlogits (N, V)."""
     p, targets, selected = cache
-    dlogits = p.copy()                                                    # log sum exp has the slope softmax
-    dlogits[np.arange(len(targets)), targets] -= 1                        # and x_n,t_n the slope one at the target
-    dlogits *= selected[:, None]                                          # the other rows were not asked about
-    dlogits *= dloss / selected.sum()                                     # a mean over the selected
+    dlogits = p.copy()                                                    # the gradient of log sum exp is softmax
+    dlogits[np.arange(len(targets)), targets] -= 1                        # and that of x_n,t_n is 1 at the target
+    dlogits *= selected[:, None]                                          # the other rows are not in the loss
+    dlogits *= dloss / selected.sum()                                     # a mean over the selected rows
     return dlogits

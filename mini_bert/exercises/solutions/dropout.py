@@ -1,4 +1,4 @@
-"""Dropout: each element is kept with probability 1 - rate, and what is kept is scaled so that the mean stays.
+"""Dropout: each element is kept with probability 1 - rate, and scaled so that the mean stays the same.
 
     keep = 1 with probability q = 1 - rate, else 0        y = keep x / q
 """
@@ -19,4 +19,4 @@ def dropout_forward(x: Array, rate: float, rng: np.random.Generator) -> tuple[Ar
 def dropout_backward(dy: Array, cache: Cache) -> Array:
     """dy of any shape -> dx of that shape."""
     keep, q = cache
-    return dy * keep / q                    # each y is a multiple of its own x: the same multiple goes back
+    return dy * keep / q                    # each y is a constant times its own x

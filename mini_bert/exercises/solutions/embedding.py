@@ -1,4 +1,4 @@
-"""Embedding: each id fetches its row of a table.
+"""Embedding: each id looks up its row of a table.
 
     y_n = W[ids_n]
 """
@@ -11,7 +11,7 @@ Cache = tuple[IntArray, tuple[int, ...]]
 
 
 def embedding_forward(W: Array, ids: IntArray) -> tuple[Array, Cache]:
-    """W (V, H), ids (N,), the same id more than once if a word is repeated -> y (N, H)."""
+    """W (V, H), ids (N,), in which ids may repeat -> y (N, H)."""
     return W[ids], (ids, W.shape)
 
 
@@ -19,5 +19,5 @@ def embedding_backward(dy: Array, cache: Cache) -> Array:
     """dy (N, H) -> dW (V, H)."""
     ids, shape = cache
     dW = np.zeros(shape)
-    np.add.at(dW, ids, dy)                  # adds once for each n; dW[ids] += dy would keep one of equal ids
+    np.add.at(dW, ids, dy)                  # adds every n; dW[ids] += dy would keep only one of equal ids
     return dW

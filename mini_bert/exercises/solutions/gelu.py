@@ -1,4 +1,4 @@
-"""GELU, the exact form: x times the share of a normal distribution that lies below x.
+"""GELU, the exact form: x times the probability that a standard normal variable is below x.
 
     y = x Phi(x)        Phi(x) = (1 + erf(x / sqrt 2)) / 2
 
@@ -12,7 +12,7 @@ import numpy as np
 from mini_bert.core.arrays import Array
 
 Cache = tuple[Array, Array]
-_erf = np.vectorize(erf, otypes=[np.float64])     # NumPy has none of its own
+_erf = np.vectorize(erf, otypes=[np.float64])     # NumPy has no erf
 
 
 def gelu_forward(x: Array) -> tuple[Array, Cache]:
@@ -25,4 +25,4 @@ def gelu_backward(dy: Array, cache: Cache) -> Array:
     """dy of any shape -> dx of that shape."""
     x, cdf = cache
     density = np.exp(-x * x / 2) / sqrt(2 * pi)
-    return dy * (cdf + x * density)         # a product: each factor's slope times the other factor
+    return dy * (cdf + x * density)         # the product rule

@@ -23,10 +23,10 @@ def layernorm_forward(x: Array, gamma: Array, beta: Array, eps: float) -> tuple[
 def layernorm_backward(dy: Array, cache: Cache) -> tuple[Array, Array, Array]:
     """dy (N, H) -> dx (N, H), dgamma (H,), dbeta (H,)."""
     xhat, r, gamma = cache
-    dbeta = dy.sum(axis=0)                                # y = gamma xhat + beta, the same beta in every row
+    dbeta = dy.sum(axis=0)                                # y = gamma xhat + beta, with the same beta in every row
     dgamma = (dy * xhat).sum(axis=0)
     dxhat = dy * gamma
-    common = dxhat.mean(axis=1, keepdims=True)            # what flows through mu
-    along = (dxhat * xhat).mean(axis=1, keepdims=True)    # what flows through var
+    common = dxhat.mean(axis=1, keepdims=True)            # the gradient through mu
+    along = (dxhat * xhat).mean(axis=1, keepdims=True)    # the gradient through var
     dx = r * (dxhat - common - xhat * along)
     return dx, dgamma, dbeta

@@ -9,7 +9,7 @@ Cache = tuple[Array, Array]
 
 
 def linear_forward(x: Array, W: Array, b: Array) -> tuple[Array, Cache]:
-    """x (N, in), W (in, out), b (out,) -> y (N, out), and what the backward will need."""
+    """x (N, in), W (in, out), b (out,) -> y (N, out), and what the backward needs."""
     y = x @ W + b
     return y, (x, W)
 
@@ -17,7 +17,7 @@ def linear_forward(x: Array, W: Array, b: Array) -> tuple[Array, Cache]:
 def linear_backward(dy: Array, cache: Cache) -> tuple[Array, Array, Array]:
     """dy (N, out) -> dx (N, in), dW (in, out), db (out,)."""
     x, W = cache
-    db = dy.sum(axis=0)                     # every row was given the same b
-    dW = x.T @ dy                           # x_ni meets W_ij in y_nj: multiply, and sum over the rows n
-    dx = dy @ W.T                           # the same meeting, summed over the outputs j
+    db = dy.sum(axis=0)                     # the same b is added to every row
+    dW = x.T @ dy                           # y_nj has the term x_ni W_ij: sum over the rows n
+    dx = dy @ W.T                           # and over the outputs j
     return dx, dW, db

@@ -1,4 +1,4 @@
-"""The rectifier: what is negative becomes zero.
+"""The rectifier: negative values become zero.
 
     y = max(x, 0), element by element
 """
@@ -15,4 +15,4 @@ def relu_forward(x: Array) -> tuple[Array, Array]:
 
 def relu_backward(dy: Array, x: Array) -> Array:
     """dy of any shape -> dx of that shape."""
-    return dy * (x > 0)                     # the slope is one above zero and nothing below
+    return dy * (x > 0)                     # the slope is 1 above zero and 0 below

@@ -1,4 +1,4 @@
-"""A sub-layer on a residual path: the feed-forward network beside the identity, then a LayerNorm.
+"""A sub-layer with a residual connection: x plus the feed-forward network of x, then a LayerNorm.
 
     h = relu(x W1 + b1)        f = h W2 + b2        y = LN(x + f)
 
@@ -31,6 +31,6 @@ def residual_backward(dy: Array, cache: Any) -> dict[str, Array | None]:
     dsum, dgamma, dbeta = layernorm_backward(dy, ln)                      # y = LN(x + f)
     dhidden, dW2, db2 = linear_backward(dsum, contract)                   # f = h W2 + b2
     dhidden = relu_backward(dhidden, relu)
-    dx, dW1, db1 = linear_backward(dhidden, expand)                       # the way through the network
-    dx = dx + dsum                                                        # and the way around it
+    dx, dW1, db1 = linear_backward(dhidden, expand)                       # through the network
+    dx = dx + dsum                                                        # and the residual path
     return {"dx": dx, "dW1": dW1, "db1": db1, "dW2": dW2, "db2": db2, "dgamma": dgamma, "dbeta": dbeta}

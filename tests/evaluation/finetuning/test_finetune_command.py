@@ -38,7 +38,7 @@ def test_results_are_measured_on_the_test_set(data):
     assert again["cost"] == found["cost"]
     shown = CliRunner().invoke(app, command(data, test=data / "train.tsv")).output
     assert "train: 20, dev: 20, test: 20" in shown
-    assert f"with {found['cost']['peak_mb']:,.0f} MB of memory at the most" in shown
+    assert f"with a peak of {found['cost']['peak_mb']:,.0f} MB of memory" in shown
     assert "Measured on the test set" in shown
     assert "of test, also in train: 20" in shown
     assert "which also stopped training" in CliRunner().invoke(app, command(data)).output

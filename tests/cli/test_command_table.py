@@ -1,0 +1,83 @@
+"""The table of commands: what --help lists, which options each command has, and what each imports."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from mini_bert.cli.app import COMMANDS, app
+
+NAMES = [name for group in COMMANDS.values() for name in group]
+# the commands that draw random numbers; no other command has --seed
+SEEDED = {
+    "selftest", "gradcheck", "exercise check", "exercise run", "fit", "data show", "pretrain", "finetune", "find-lr",
+    "overfit", "evaluate", "probe", "blimp", "agreement", "facts", "similarity", "explore", "plot", "memory",
+    "bench train"}
+
+
+def commands() -> dict:
+    """Every command by its words, such as `data prepare`."""
+    found = {}
+    for name, command in get_command(app).commands.items():
+        subcommands = getattr(command, "commands", None)
+        found |= {name: command} if subcommands is None else {
+            f"{name} {inner}": subcommand for inner, subcommand in subcommands.items()}
+    return found
+
+
+def options(command) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+def python(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def test_every_command_takes_json_and_quiet_and_shows_an_example():
+    for name, command in commands().items():
+        assert {"--json", "--quiet"} <= options(command), name
+        assert f"mini-bert {name}" in command.help, name
+
+
+def test_only_commands_that_draw_random_numbers_take_a_seed():
+    seeded = {name for name, command in commands().items() if "--seed" in options(command)}
+    assert seeded - {"predict"} == SEEDED
+
+
+def test_help_lists_every_command_in_its_group():
+    shown = CliRunner().invoke(app, ["--help"]).output
+    panels = {panel.split(" ", 1)[0]: panel for panel in shown.split("╭─ ")[1:]}
+    for group, entries in COMMANDS.items():
+        for name, entry in entries.items():
+            assert f"│ {name} " in panels[group]
+            assert entry.summary.replace("\\", "") in panels[group], "the summary must fit in one line"
+
+
+def test_help_imports_no_command():
+    script = ("import sys; from typer.testing import CliRunner; from mini_bert.cli.app import app;"
+              "assert 'resume' in CliRunner().invoke(app, ['--help']).output;"
+              "print([name for name in sys.modules if name.startswith('mini_bert.cli.') and name.count('.') > 2])")
+    assert python(script).strip() == "[]"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help(name):
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert f"mini-bert {name}" in result.output.replace("root", "mini-bert")
+
+
+def test_a_misspelt_command_suggests_the_right_one():
+    result = CliRunner().invoke(app, ["fillmask"])
+    assert result.exit_code == 2
+    assert "fill-mask" in result.output
+
+
+def test_fill_mask_imports_no_code_of_other_commands():
+    others = ["mini_bert.training.trainer", "mini_bert.evaluation.suite.suite", "mini_bert.evaluation.probes.probing"]
+    shown = python("import sys; from mini_bert.cli import main; sys.argv = ['mini-bert', 'fill-mask', 'A [MASK].', "
+                   "'-q']\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+                   f"print([name for name in sys.modules if name in {others}])")
+    assert shown.splitlines()[-1] == "[]"

@@ -52,7 +52,7 @@ def compare_layer_representations(model: MiniBERT, tokenizer: WordPieceTokenizer
     sentence = read_sentence(model, tokenizer, text, mask=mask)
     words = tokenizer.vocabulary.ordinary[sentence.ids] | (sentence.ids == tokenizer.vocabulary.mask)
     if words.sum() < _FEWEST:
-        raise InputError(f"The text has {words.sum()} tokens; comparing layers takes at least {_FEWEST}.")
+        raise InputError(f"The text has {words.sum()} tokens; comparing layers needs at least {_FEWEST}.")
     _, cache = model.encode(sentence.ids[None], forward_only=True)
     states = {name: state[0][words] for name, state in layer_states(cache).items()}
     units = [unit_rows(state.astype(np.float64)) for state in states.values()]

@@ -69,7 +69,7 @@ def shipped(tmp_path, monkeypatch):
         (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *factory.tokenizer().vocabulary[5:]]) + "\n")
         (folder / "reference.json").write_text(json.dumps(content))
         monkeypatch.setattr(reference, "shipped_names", lambda: ["toy"])
-        monkeypatch.setattr(reference, "located", lambda name: folder)
+        monkeypatch.setattr(reference, "model_directory", lambda name: folder)
         return RunRecord.read(factory.run("recipe")).description["data"]["vocab_digest"]
 
     return ship

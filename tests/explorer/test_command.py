@@ -77,7 +77,7 @@ def test_keys_are_those_of_the_page():
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--export", "x.html"], "give it as TEXT"), (["--export", "nowhere/x.html", "the cat"], "no directory"),
+    (["--export", "x.html"], "give the sentence as TEXT"), (["--export", "nowhere/x.html", "the cat"], "no directory"),
     (["--model", "nothing-there", "--export", "x.html", "the cat"], "nothing-there"),
     (["--run", "nothing-there", "--export", "x.html", "the cat"], "nothing-there"),
     (["--export", "x.html", "the cat", "--mask", "x"], "whole numbers"),

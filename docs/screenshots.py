@@ -23,7 +23,7 @@ from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.corpora.pydocs import pydocs
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.run import start_run
+from mini_bert.training.runs.run import start_run
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "explorer" / "browser"))       # what starts the browser for the tests

@@ -16,7 +16,7 @@ from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.training.config import load_run_config
-from mini_bert.training.run import start_run
+from mini_bert.training.runs.run import start_run
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from .core.model import MiniBERT
 from .randomness import generator
 from .text.masking import mask_tokens
 from .training.memory import keep_freed_memory, training_memory
-from .training.process_memory import peak_resident_bytes
+from .training.runs.process_memory import peak_resident_bytes
 
 PARAMETERS = 4_498_880
 MEMORY_LIMIT = 10 * 10**9         # bytes; any laptop has these

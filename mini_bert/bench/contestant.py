@@ -13,7 +13,7 @@ from ..core.config import ModelConfig
 from ..randomness import generator
 from ..text.batches import MLMBatch
 from ..text.masking import mask_tokens
-from ..training.process_memory import peak_resident_bytes
+from ..training.runs.process_memory import peak_resident_bytes
 from .contest import BenchTask
 
 Step = Callable[[], float]            # performs one step and returns the loss

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..training.loop import Listener, State
-from ..training.run import BASELINES
+from ..training.runs.run import BASELINES
 from ..training.trainer import Trainer
 
 

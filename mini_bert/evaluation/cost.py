@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from ..training.process_memory import peak_resident_bytes
+from ..training.runs.process_memory import peak_resident_bytes
 
 
 def with_cost(compute: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:

@@ -12,7 +12,7 @@ from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
 from ..core.storage.checksums import verify_if_checked
 from ..errors import CheckpointError, InputError
-from ..training.checkpoints import list_checkpoints, read_state
+from ..training.runs.checkpoints import list_checkpoints, read_state
 
 _MODELS = 3                   # checkpoints that are kept in memory
 _POINTS = 600                 # of a curve that are sent

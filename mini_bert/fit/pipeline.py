@@ -22,9 +22,9 @@ from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..text.wordpiece.tokenizer_files import TOKENIZER_JSON
 from ..training.grow import grow_model
-from ..training.log import read_log
 from ..training.loop import Listener
-from ..training.run import CONFIG, resume_run, start_run
+from ..training.runs.log import read_log
+from ..training.runs.run import CONFIG, resume_run, start_run
 from ..training.trainer import Trainer
 from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
 

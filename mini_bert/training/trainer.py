@@ -17,11 +17,11 @@ from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .budget import Budget
-from .checkpoints import remove_older, write_checkpoint
 from .config import TrainingConfig, make_objective, make_optimiser
-from .log import Log
 from .loop import Listener, Listeners, Loop, State
-from .process_memory import peak_resident_bytes, resident_bytes
+from .runs.checkpoints import remove_older, write_checkpoint
+from .runs.log import Log
+from .runs.process_memory import peak_resident_bytes, resident_bytes
 from .schedules import learning_rate
 from .update import StepResult, Update
 from .workers import workers

@@ -25,7 +25,7 @@ from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.grow import grow_model
-from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
 
 WORDS = [a + b for a in "bdfgklmn" for b in ("a", "e", "i", "o", "u")]

@@ -19,8 +19,8 @@ from mini_bert.analysis.doctor.doctor import examine
 from mini_bert.analysis.doctor.run_record import RunRecord
 from mini_bert.analysis.doctor.symptoms import DISEASES, Case
 from mini_bert.text.corpora.corpus import Corpus
-from mini_bert.training.checkpoints import read_state, write_checkpoint
-from mini_bert.training.run import start_run
+from mini_bert.training.runs.checkpoints import read_state, write_checkpoint
+from mini_bert.training.runs.run import start_run
 
 
 @pytest.mark.parametrize("name", SICK)

@@ -13,7 +13,7 @@ from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.run import start_run
+from mini_bert.training.runs.run import start_run
 
 APP = typer.Typer()
 APP.command()(doctor_command)

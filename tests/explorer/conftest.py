@@ -10,7 +10,7 @@ from mini_bert.explorer.session import Session
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.run import start_run
+from mini_bert.training.runs.run import start_run
 
 WORDS = ["the", "cat", "dog", "sat", "ran", "on", "a", "mat", ",", ".", "big", "red", "##s"]
 CONFIG = ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=24,

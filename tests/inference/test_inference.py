@@ -14,7 +14,7 @@ from mini_bert.inference.embed import embed, similar
 from mini_bert.inference.fill_mask import fill_mask
 from mini_bert.inference.score import score
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.checkpoints import write_checkpoint
+from mini_bert.training.runs.checkpoints import write_checkpoint
 
 WORDS = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "."]
 runner = CliRunner()

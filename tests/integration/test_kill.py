@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from mini_bert import ModelConfig
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.runs.run import resume_run, start_run
 
 run, corpus = sys.argv[1:]
 print("ready", flush=True)

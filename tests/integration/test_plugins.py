@@ -17,7 +17,7 @@ from mini_bert.templates import KINDS, template
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.config import TrainingConfig, make_optimiser
-from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.runs.run import resume_run, start_run
 
 WORDS = ["the", "a", "cat", "dog", "mat", "sat", "ran", "on", "under", "big", "red", "old", "and"]
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_size": 16, "intermediate_size": 32, "max_seq_length": 16,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from mini_bert import CorpusError, MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.errors import DataError
-from mini_bert.evaluation.formats.reading import load_questions, load_texts, load_sentences
+from mini_bert.evaluation.formats.reading import load_questions, load_sentences, load_texts
 from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 

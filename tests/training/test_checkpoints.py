@@ -11,10 +11,10 @@ from safetensors.numpy import load_file
 import mini_bert
 from mini_bert import CheckpointError, ConfigError, CorpusError, MiniBERT
 from mini_bert.core.storage.safetensors_file import safetensors_chunks
-from mini_bert.training import checkpoints as module
-from mini_bert.training.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
 from mini_bert.training.loop import Listener
-from mini_bert.training.run import resume_run, start_run
+from mini_bert.training.runs import checkpoints as module
+from mini_bert.training.runs.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
+from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
 
 

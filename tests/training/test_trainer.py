@@ -15,10 +15,10 @@ from mini_bert.randomness import generator
 from mini_bert.text.batches import MLMBatch, MLMBatches
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
-from mini_bert.training.log import read_log
 from mini_bert.training.loop import Listener, State
 from mini_bert.training.overfit import overfit
-from mini_bert.training.run import baselines, resume_run, start_run
+from mini_bert.training.runs.log import read_log
+from mini_bert.training.runs.run import baselines, resume_run, start_run
 from mini_bert.training.trainer import Trainer
 
 CURVE = Path(__file__).parents[1] / "reference" / "loss_curve.json"

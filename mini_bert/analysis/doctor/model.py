@@ -7,7 +7,7 @@ import numpy as np
 from ...core.model import MiniBERT
 from ...errors import MiniBertError
 from ...text.batches import MLMBatch
-from ...training.checkpoints import read_state
+from ...training.runs.checkpoints import read_state
 from ..batches import batch_loss
 from ..dynamics.sensitivity import COLLAPSED
 from .checkpoint_stats import padding_effect, sample_batches, without_attention_mask

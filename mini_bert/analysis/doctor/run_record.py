@@ -21,10 +21,10 @@ from ...evaluation.probabilities import Floats
 from ...objectives.masked import EVAL_SEED, heldout_batches, micro_batches
 from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
-from ...training.checkpoints import newest_checkpoint, read_state, verify_checkpoint
 from ...training.config import TrainingConfig
-from ...training.log import LOG
-from ...training.run import CONFIG, read_run
+from ...training.runs.checkpoints import newest_checkpoint, read_state, verify_checkpoint
+from ...training.runs.log import LOG
+from ...training.runs.run import CONFIG, read_run
 
 LEAST_HELDOUT = 3             # held-out losses that make a curve
 _LARGEST = 1e30               # numbers in a log beyond this count as missing

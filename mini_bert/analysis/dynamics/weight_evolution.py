@@ -20,7 +20,7 @@ from ...core.model import MiniBERT
 from ...errors import CheckpointError, InputError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import compute_effective_rank, compute_layer_similarity, layer_states
-from ...training.checkpoints import list_checkpoints
+from ...training.runs.checkpoints import list_checkpoints
 from ..batches import DataBatch, as_batch
 
 Checkpoint = MiniBERT | str | PathLike[str]

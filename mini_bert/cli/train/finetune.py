@@ -25,8 +25,8 @@ from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...training.checkpoints import require_writable
 from ...training.finetune import FinetuneConfig, Progress
+from ...training.runs.checkpoints import require_writable
 from ...training.workers import workers
 from ..config_file import ConfigOption
 from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table

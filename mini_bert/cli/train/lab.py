@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from ...report.lab_page import lab_page
 from ...report.page import write_page
-from ...training.experiments import Experiment, perform, summary
 from ...training.loop import Listener
+from ...training.runs.experiments import Experiment, perform, summary
 from ..output import JsonOption, Output, QuietOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Data

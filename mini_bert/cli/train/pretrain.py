@@ -13,7 +13,7 @@ from ...text.corpora.corpus import Corpus
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import VOCAB
 from ...training.config import TrainingConfig, load_run_config
-from ...training.run import resume_run, start_run
+from ...training.runs.run import resume_run, start_run
 from ...training.trainer import Trainer
 from ..output import JsonOption, Output, QuietOption
 from ..training_display import TrainingDisplay

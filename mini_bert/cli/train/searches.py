@@ -11,7 +11,7 @@ from ...training.config import TrainingConfig, load_run_config
 from ...training.finder import Search, find_learning_rate
 from ...training.initial_model import new_model
 from ...training.overfit import overfit
-from ...training.run import require_fitting
+from ...training.runs.run import require_fitting
 from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Data, Set, Threads

@@ -20,7 +20,7 @@ import numpy as np
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError, NumericalError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...training.process_memory import peak_resident_bytes
+from ...training.runs.process_memory import peak_resident_bytes
 from ..formats.agreement import agreement_files, read_agreement
 from ..formats.lama import read_facts
 from ..formats.minimal_pairs import read_minimal_pairs

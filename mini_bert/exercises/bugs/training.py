@@ -22,7 +22,7 @@ from ...text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.config import TrainingConfig
 from ...training.loop import Listener
-from ...training.run import start_run
+from ...training.runs.run import start_run
 from .planting import Edit
 
 WORDS = [a + b for a in "bdfgklmn" for b in "aeiou"]

@@ -20,11 +20,11 @@ from typing import Any
 
 import yaml
 
-from ..core.config import ModelConfig
-from ..errors import ConfigError
-from .config import TrainingConfig, load_run_config
+from ...core.config import ModelConfig
+from ...errors import ConfigError
+from ..config import TrainingConfig, load_run_config
+from ..loop import Listener
 from .log import read_log
-from .loop import Listener
 from .run import CONFIG, resume_run, start_run
 
 Announce = Callable[[str, int], Listener]         # name and seed of a run -> who listens to it
@@ -50,7 +50,7 @@ class Experiment:
     @classmethod
     def from_dict(cls, content: Any, source: str = "The experiment") -> "Experiment":
         if not isinstance(content, Mapping) or not isinstance(content.get("runs"), Mapping) or not content["runs"]:
-            raise ConfigError(f"{source} has no runs; see the head of mini_bert/training/experiments.py.")
+            raise ConfigError(f"{source} has no runs; see the head of mini_bert/training/runs/experiments.py.")
         for key in content:
             if key not in ("config", "set", "seeds", "runs"):
                 raise ConfigError(f"{source} has an unknown key {key!r}; it may have config, set, seeds and runs.")

@@ -15,13 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.config import ModelConfig
-from ..core.model import MiniBERT
-from ..errors import CheckpointError, ConfigError, CorpusError
-from ..files import restore_directory, write_files
-from ..text.batches import MLMBatch
-from ..text.corpora.corpus import Corpus
-from ..version import __version__
+from ...core.config import ModelConfig
+from ...core.model import MiniBERT
+from ...errors import CheckpointError, ConfigError, CorpusError
+from ...files import restore_directory, write_files
+from ...text.batches import MLMBatch
+from ...text.corpora.corpus import Corpus
+from ...version import __version__
+from ..config import TrainingConfig, changed, make_objective
+from ..initial_model import new_model
+from ..loop import Listener, State
+from ..trainer import Trainer
 from .checkpoints import (
     newest_checkpoint,
     read_optimiser,
@@ -30,11 +34,7 @@ from .checkpoints import (
     require_space,
     require_writable,
 )
-from .config import TrainingConfig, changed, make_objective
-from .initial_model import new_model
 from .log import Log
-from .loop import Listener, State
-from .trainer import Trainer
 
 CONFIG = "config.yaml"
 BASELINES = ("uniform_loss", "unigram_loss")

@@ -16,14 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..core.arrays import Array
-from ..core.model import MiniBERT
-from ..core.storage.checksums import verify, write_checksums
-from ..core.storage.model_files import CONFIG, WEIGHTS
-from ..core.storage.safetensors_file import safetensors_chunks
-from ..errors import CheckpointError
-from ..files import replace_directory, write_files
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ...core.arrays import Array
+from ...core.model import MiniBERT
+from ...core.storage.checksums import verify, write_checksums
+from ...core.storage.model_files import CONFIG, WEIGHTS
+from ...core.storage.safetensors_file import safetensors_chunks
+from ...errors import CheckpointError
+from ...files import replace_directory, write_files
+from ...text.wordpiece.tokenizer import WordPieceTokenizer
 
 STATE, OPTIMISER = "state.json", "optimiser.safetensors"
 

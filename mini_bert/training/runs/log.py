@@ -7,8 +7,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..errors import CheckpointError
-from ..files import write_files
+from ...errors import CheckpointError
+from ...files import write_files
 
 LOG = "log.jsonl"
 

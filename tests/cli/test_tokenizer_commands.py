@@ -46,7 +46,8 @@ def test_a_bare_vocabulary_needs_cased_or_uncased(folder, command):
     text = "6" if command == "decode" else "The"
     assert "--cased or --uncased" in refused("tokenizer", command, "-t", folder / "bare", text)
     run("tokenizer", command, "-t", folder / "bare", "--uncased", text)
-    assert "is uncased and cannot be opened as cased" in refused("tokenizer", command, "-t", folder / "tokenizer", "--cased", text)
+    said = refused("tokenizer", command, "-t", folder / "tokenizer", "--cased", text)
+    assert "is uncased and cannot be opened as cased" in said
 
 
 def test_cased_and_uncased_are_applied(folder):

@@ -21,13 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array, IntArray
+from ...core.context import DropoutKey
 from ...core.gradcheck import CheckResult, gradient_check
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.ops.softmax import softmax_backward, softmax_forward
-from ...core.params import Parameters, ParamSpec
+from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import InputError
+from ...objectives.objective import Loss, Losses
 from ...randomness import generator
-from ...training.optimisers.adamw import AdamW
+from .fitting import Schedule, fit_probe
 from .quantised_vectors import QuantisedVectors
 
 Rows = Array | QuantisedVectors                # (N, H)
@@ -88,28 +90,28 @@ class Classifier:
         logits += p["b"]
         return logits, (x, weights, mixed, h)
 
-    def backward(self, dlogits: Array, cache: tuple[Any, ...], grads: Parameters) -> None:
-        """dlogits (N, classes) -> the gradients of all parameters, written over the contents of `grads`."""
+    def backward(self, dlogits: Array, cache: tuple[Any, ...], grads: Gradients) -> None:
+        """dlogits (N, classes): adds the gradients of all parameters to `grads`."""
         x, weights, mixed, h = cache
         p = self.params
         ones = np.ones(len(dlogits), dlogits.dtype)               # sums over rows as products, which are faster
-        np.matmul(h.T, dlogits, out=grads["W"])                   # logits = h W + b
-        np.matmul(ones, dlogits, out=grads["b"])
+        grads.add_product("W", h, dlogits)                        # logits = h W + b
+        grads.add("b", ones @ dlogits)
         if not self.hidden and weights is None:
             return
         dx = dlogits @ p["W"].T                                   # (N, hidden or H)
         if self.hidden:
             dx *= h > 0                                           # h = max(0, z)
-            np.matmul(mixed.T, dx, out=grads["W1"])               # z = x W1 + b1
-            np.matmul(ones, dx, out=grads["b1"])
+            grads.add_product("W1", mixed, dx)                    # z = x W1 + b1
+            grads.add("b1", ones @ dx)
         if weights is None:
             return
         if self.hidden:
             dx = dx @ p["W1"].T                                   # (N, H)
         # x = gamma sum_l s_l x_l
         along = np.array([np.vdot(dx, layer) for layer in x], dx.dtype)       # (L,)
-        grads["mix_gamma"][...] = weights @ along
-        grads["mix_scores"][...] = softmax_backward(p["mix_gamma"] * along, weights)
+        grads.add("mix_gamma", np.atleast_1d(weights @ along))
+        grads.add("mix_scores", softmax_backward(p["mix_gamma"] * along, weights))
 
     def predict(self, x: Features) -> IntArray:
         """The most likely class of each row."""
@@ -143,30 +145,35 @@ def train_classifier(train: Features, labels: IntArray, dev: Features, dev_label
             raise InputError(f"There are {len(x[0])} rows of features for {len(y)} labels.")
     if labels.min() < 0 or labels.max() >= classes:
         raise InputError(f"Labels are {labels.min()} to {labels.max()}; {classes} classes are 0 to {classes - 1}.")
-    N = len(labels)
     made = Classifier(train[0].shape[1], classes, hidden=hidden, layers=len(train), seed=seed, dtype=train[0].dtype)
-    grads = made.params.zeros_like()
-    optimiser = AdamW(made.params, recipe.learning_rate, weight_decay=recipe.weight_decay)
-    size = min(recipe.batch_size, N)
-    rows = [np.empty((size, layer.shape[1]), layer.dtype) for layer in train]
-    best, best_flat, rate, halvings, epoch = -1.0, made.params.flat.copy(), recipe.learning_rate, 0, 0
-    while epoch < recipe.max_epochs and halvings <= recipe.halvings:
-        order = generator(seed, "probe order", epoch).permutation(N)
-        for start in range(0, N, size):
-            some = order[start : start + size]
-            batch = [_taken(layer, some, row[: len(some)]) for layer, row in zip(train, rows, strict=True)]
-            logits, cache = made.forward(batch)
-            _, loss = cross_entropy_forward(logits, labels[some], overwrite=True)
-            made.backward(cross_entropy_backward(1 / len(some), loss, overwrite=True), cache, grads)
-            optimiser.step(grads, learning_rate=rate)
-        epoch += 1
-        accuracy = float((made.predict(dev) == dev_labels).mean())
-        if accuracy > best:
-            best, best_flat[...] = accuracy, made.params.flat
-        else:
-            rate, halvings = rate / 2, halvings + 1
-    made.params.flat[...] = best_flat
-    return TrainedClassifier(made, epoch, best)
+    loss = _ClassifierLoss(made, train, labels, min(recipe.batch_size, len(labels)))
+
+    def batches(epoch: int) -> list[IntArray]:
+        order = generator(seed, "probe order", epoch).permutation(len(labels))
+        return [order[start : start + loss.size] for start in range(0, len(order), loss.size)]
+
+    found = fit_probe(loss, batches, lambda: float((made.predict(dev) == dev_labels).mean()),
+                      Schedule(recipe.learning_rate, recipe.max_epochs, recipe.halvings, recipe.weight_decay))
+    return TrainedClassifier(made, found.epochs, found.best)
+
+
+class _ClassifierLoss:
+    """The cross-entropy of a classifier on rows of features; a batch is the numbers of its rows."""
+
+    def __init__(self, classifier: Classifier, train: Features, labels: IntArray, size: int):
+        self.classifier, self.train, self.labels, self.size = classifier, train, labels, size
+        self.params = classifier.params
+        self._rows = [np.empty((size, layer.shape[1]), layer.dtype) for layer in train]
+
+    def micro_batches(self, batch: IntArray) -> list[IntArray]:
+        return [batch]
+
+    def add_gradients(self, part: IntArray, grads: Gradients, key: DropoutKey | None) -> Losses:
+        rows = [_taken(layer, part, row[: len(part)]) for layer, row in zip(self.train, self._rows, strict=True)]
+        logits, cache = self.classifier.forward(rows)
+        total, loss = cross_entropy_forward(logits, self.labels[part], overwrite=True)
+        self.classifier.backward(cross_entropy_backward(1.0, loss, overwrite=True), cache, grads)
+        return {"probe": Loss(total, len(part))}
 
 
 # ---------------------------------------------------------------- features and checks

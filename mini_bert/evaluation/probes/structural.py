@@ -19,18 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Array
+from ...core.arrays import Array, IntArray
+from ...core.context import DropoutKey
 from ...core.gradcheck import CheckResult, gradient_check
 from ...core.model import MiniBERT
-from ...core.params import Parameters, ParamSpec
+from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import DataError, InputError
+from ...objectives.objective import Loss, Losses
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...training.optimisers.adamw import AdamW
 from ...training.workers import Workers, workers
 from ..formats.conllu import Sentence
 from ..statistics import Interval, over_seeds
 from .classifier import Rows, Scaling
+from .fitting import Schedule, fit_probe
 from .quantised_vectors import QuantisedVectors
 from .sets import ProbeSets, probe_sets
 from .trees import StructuralScores, Trees, by_sentence_length, linear_chain, structural_scores
@@ -111,30 +113,44 @@ def train_structural(kind: str, x: Rows, train: Sequence[Trees], dev_x: Rows, de
         raise InputError(f"A structural probe is one of {' and '.join(_PROBES)}, not {kind!r}.")
     if not 1 <= rank <= x.shape[1]:
         raise InputError(f"The rank must be between 1 and {x.shape[1]}, the size of the vectors, not {rank}.")
-    forward, backward = _PROBES[kind]
-    # initial distances of a few units, like those of trees
-    params = Parameters([ParamSpec("B", (x.shape[1], rank), std=1 / sqrt(x.shape[1] * rank))], x.dtype)
-    params.initialise(seed)
-    grads, optimiser = params.zeros_like(), AdamW(params, recipe.learning_rate, weight_decay=0.0)
-    B, size = params["B"], recipe.batch_size
-    best, best_B, rate, halvings = np.inf, B.copy(), recipe.learning_rate, 0
-    for epoch in range(recipe.max_epochs):
+    loss = _StructuralLoss(kind, x, rank, recipe.batch_size, seed)
+    B = loss.params["B"]
+
+    def batches(epoch: int) -> list[_Part]:
         rng = generator(seed, "structural order", kind, epoch)
-        batches = [(trees, part) for trees in train for order in [rng.permutation(len(trees.rows))]
-                   for part in np.split(order, range(size, len(order), size))]
-        for number in rng.permutation(len(batches)).tolist():
-            trees, part = batches[number]
-            d, cache = forward(x[trees.rows[part]], B)
-            grads["B"][...] = backward(l1_loss(d, _gold(trees, kind)[part])[1], cache)
-            optimiser.step(grads, learning_rate=rate, scale=1 / size)         # every sentence has the same weight
-        loss: float = sum(l1_loss(forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
-        if loss < best:
-            best, best_B[...] = loss, B
-        else:
-            rate, halvings = rate / 2, halvings + 1
-            if halvings > recipe.halvings:
-                break
-    return best_B
+        parts = [(trees, part) for trees in train for order in [rng.permutation(len(trees.rows))]
+                 for part in np.split(order, range(recipe.batch_size, len(order), recipe.batch_size))]
+        return [parts[number] for number in rng.permutation(len(parts)).tolist()]
+
+    def score() -> float:
+        return -sum(l1_loss(loss.forward(dev_x[trees.rows], B)[0], _gold(trees, kind))[0] for trees in dev)
+
+    fit_probe(loss, batches, score, Schedule(recipe.learning_rate, recipe.max_epochs, recipe.halvings))
+    return B
+
+
+_Part = tuple[Trees, IntArray]            # sentences of one length, and the numbers of some
+
+
+class _StructuralLoss:
+    """The L1 loss of a probe's B on sentences of one length."""
+
+    def __init__(self, kind: str, x: Rows, rank: int, batch_size: int, seed: int):
+        self.kind, self.x, self.batch_size = kind, x, batch_size
+        self.forward, self.backward = _PROBES[kind]
+        # initial distances of a few units, like those of trees
+        self.params = Parameters([ParamSpec("B", (x.shape[1], rank), std=1 / sqrt(x.shape[1] * rank))], x.dtype)
+        self.params.initialise(seed)
+
+    def micro_batches(self, batch: _Part) -> list[_Part]:
+        return [batch]
+
+    def add_gradients(self, part: _Part, grads: Gradients, key: DropoutKey | None) -> Losses:
+        trees, numbers = part
+        d, cache = self.forward(self.x[trees.rows[numbers]], self.params["B"])
+        total, slope = l1_loss(d, _gold(trees, self.kind)[numbers])
+        grads.add("B", self.backward(slope, cache))
+        return {"probe": Loss(total, self.batch_size)}            # every sentence has the same weight
 
 
 def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], test_x: Rows,

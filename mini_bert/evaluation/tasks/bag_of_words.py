@@ -14,10 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array
+from ...core.context import DropoutKey
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from ...core.params import Parameters, ParamSpec
+from ...core.params import Gradients, Parameters, ParamSpec
+from ...objectives.objective import Loss, Losses
 from ...text.wordpiece.normalise import normaliser
+from ...training.loop import Loop, State
 from ...training.optimisers.adamw import AdamW
+from ...training.update import StepResult, Update
+from ...training.workers import Workers
 from ..formats.tables import Labelled
 
 _STEPS, _RATE = 150, 0.05
@@ -64,21 +69,41 @@ def bag_of_words_accuracy(train: Sequence[Labelled], dev: Sequence[Labelled], la
     return max(found, key=lambda figures: figures[0])[-1]
 
 
+class _Penalised:
+    """The cross-entropy on all texts with an L2 penalty on W; every batch is the whole training set."""
+
+    def __init__(self, features: _Features, targets: npt.NDArray[np.int64], size: int, labels: int, penalty: float):
+        self.features, self.targets, self.penalty = features, targets, penalty
+        self.params = Parameters([ParamSpec("W", (size, labels)), ParamSpec("b", (labels,))], np.dtype(np.float64))
+
+    def __getitem__(self, step: int) -> None:
+        return None
+
+    def micro_batches(self, batch: None) -> list[None]:
+        return [batch]
+
+    def scores(self, features: _Features) -> Array:
+        return features.scores(self.params["W"], self.params["b"])
+
+    def add_gradients(self, part: None, grads: Gradients, key: DropoutKey | None) -> Losses:
+        total, cache = cross_entropy_forward(self.scores(self.features), self.targets)
+        dscores, W, N = cross_entropy_backward(1.0, cache), self.params["W"], len(self.targets)
+        grads.add("W", self.features.dW(dscores, len(W)) + 2 * self.penalty * N * W)
+        grads.add("b", dscores.sum(axis=0))
+        return {"bag of words": Loss(total, N)}
+
+
 def _fit(given: _Set, asked: Sequence[_Set], size: int, labels: int, penalty: float) -> list[list[float]]:
     """The accuracy on each set in `asked`, after every ten steps."""
-    features, targets = given
-    params = Parameters([ParamSpec("W", (size, labels)), ParamSpec("b", (labels,))], np.dtype(np.float64))
-    grads, optimiser = params.zeros_like(), AdamW(params, _RATE, weight_decay=0.0)
-    found = []
-    for step in range(_STEPS):
-        _, cache = cross_entropy_forward(features.scores(params["W"], params["b"]), targets)
-        dscores = cross_entropy_backward(1 / len(targets), cache)
-        grads["W"][...] = features.dW(dscores, size) + 2 * penalty * params["W"]
-        grads["b"][...] = dscores.sum(axis=0)
-        optimiser.step(grads, learning_rate=_RATE * (1 - step / _STEPS))
-        if step % 10 == 9:
-            found.append([float((some.scores(params["W"], params["b"]).argmax(axis=1) == truth).mean())
-                          for some, truth in asked])
+    loss = _Penalised(*given, size, labels, penalty)
+    state, found = State(total_steps=_STEPS), list[list[float]]()
+
+    def after(result: StepResult, batch: None) -> None:
+        if state.step % 10 == 0:
+            found.append([float((loss.scores(some).argmax(axis=1) == truth).mean()) for some, truth in asked])
+
+    update = Update(loss, AdamW(loss.params, weight_decay=0.0), Workers(1))
+    Loop(update, loss, lambda step: _RATE * (1 - step / _STEPS), state).run(after)
     return found
 
 

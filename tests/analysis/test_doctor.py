@@ -64,7 +64,7 @@ def test_a_learning_rate_that_is_too_high_is_found_from_the_log_alone(factory, t
 def test_every_disease_has_a_sabotaged_run():
     assert set(DISEASES) == {*SICK, "far above the reference curve"}          # tested in test_reference.py
     assert len({disease.order for disease in DISEASES.values()}) == len(DISEASES)
-    assert all(disease.about for disease in DISEASES.values())
+    assert all(disease.check.__doc__ for disease in DISEASES.values())
 
 
 def test_the_baseline_losses_are_the_entropies_of_the_language(factory):

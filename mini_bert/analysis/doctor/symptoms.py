@@ -125,7 +125,6 @@ class Disease:
     name: str
     order: int            # in the list of findings
     check: Check
-    about: str            # the first line of the check's docstring
     needs_curve: bool     # is a finding only possible while the curve is too short?
 
 
@@ -137,7 +136,7 @@ def disease(name: str, order: int, *, needs_curve: bool = True) -> Callable[[Che
 
     def register(check: Check) -> Check:
         assert name not in DISEASES, f"{name} is registered twice"
-        DISEASES[name] = Disease(name, order, check, (check.__doc__ or "").strip().splitlines()[0], needs_curve)
+        DISEASES[name] = Disease(name, order, check, needs_curve)
         return check
 
     return register

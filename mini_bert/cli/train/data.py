@@ -17,7 +17,7 @@ from ...text.masking import Masking
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..output import JsonOption, Output, QuietOption, SeedOption, table
 from ..progress import progress_bar
-from .tokenizer import Cased, Files, Strict, Where, load_tokenizer
+from .tokenizer import Cased, Files, Strict, Where, load_tokenizer, replaced_bytes, total_size
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or look into one.")
 
@@ -41,10 +41,8 @@ def prepare_command(files: Files,
     Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
     """
     output, start = Output(as_json, quiet), perf_counter()
-    sizes = [source.size for source in find_sources(files)]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=quiet, of_bytes=True) as bar:
-        task = bar.add_task("preparing", total=total, tokens=0)
+        task = bar.add_task("preparing", total=total_size(find_sources(files)), tokens=0)
         manifest = prepare(files, load_tokenizer(tokenizer, cased), out, heldout=heldout,
                            deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,
                            progress=lambda done, tokens: bar.update(task, completed=done, tokens=tokens))
@@ -55,10 +53,7 @@ def prepare_command(files: Files,
     if manifest.duplicate_paragraphs:
         lines.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs were duplicates "
                      "and were removed.")
-    if manifest.invalid_bytes:
-        lines.append(f"[yellow]{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced, the first in "
-                     f"{escape(str(manifest.first_invalid))}.[/yellow]")
-    output.result(data, *lines)
+    output.result(data, *lines, *replaced_bytes(manifest.invalid_bytes, manifest.first_invalid))
 
 
 @app.command("show")

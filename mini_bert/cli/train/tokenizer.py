@@ -1,6 +1,6 @@
 """mini-bert tokenizer: learn a vocabulary; encode, decode and inspect text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from ...errors import InputError
-from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
 from ...text.wordpiece.learn import count_words, learn_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import require_free
@@ -46,10 +46,8 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
     output, start = Output(as_json, quiet), perf_counter()
     require_free(out, overwrite)
     sources, report = find_sources(files), ReadingReport()
-    sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
     with progress_bar(quiet=quiet, of_bytes=True) as bar:
-        task = bar.add_task("counting words", total=total)
+        task = bar.add_task("counting words", total=total_size(sources))
 
         def texts() -> Iterator[str]:
             for paragraph in paragraphs(sources, report, strict):
@@ -67,8 +65,7 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
             "seconds": round(perf_counter() - start, 2)}
     output.result(data, f"{len(vocabulary):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
-                  *([f"[yellow]{report.invalid:,} bytes were not UTF-8 and were replaced, the first in "
-                     f"{escape(str(report.first_invalid))}.[/yellow]"] if report.invalid else []))
+                  *replaced_bytes(report.invalid, report.first_invalid))
 
 
 @app.command("encode")
@@ -122,6 +119,18 @@ def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: C
             data.append({"word": line[start:end], "pieces": pieces, "ids": ids, "characters": [start, end]})
             rows.add_row(Text(line[start:end]), Text(" ".join(pieces)), " ".join(map(str, ids)), f"{start}-{end}")
     output.result({"words": data, "invalid_bytes": invalid}, rows)
+
+
+def total_size(sources: Sequence[Source]) -> int | None:
+    """The size of all sources in bytes, if it is known."""
+    sizes = [source.size for source in sources]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def replaced_bytes(count: int, first: str | None) -> list[str]:
+    """A warning about bytes that are not UTF-8, if there are any."""
+    return [f"[yellow]{count:,} bytes were not UTF-8 and were replaced, the first in {escape(str(first))}.[/yellow]"] \
+        if count else []
 
 
 def load_tokenizer(where: str, cased: bool | None) -> WordPieceTokenizer:

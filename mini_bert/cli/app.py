@@ -5,7 +5,7 @@ A new command needs its file and one line in COMMANDS.
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,70 +13,77 @@ from typer.main import get_command, get_group
 
 from .. import __version__
 
-# panel of --help -> command -> (module:member, line in --help); the member is a function or, for a command with
-# subcommands, a typer.Typer
+
+class Entry(NamedTuple):
+    """A command's line in `mini-bert --help`, and where its code is."""
+
+    target: str               # module:member, the member a function or, for a command with subcommands, a typer.Typer
+    summary: str
+
+
+# group, which is a panel of --help -> command -> its entry
 COMMANDS = {
     "Learn": {
-        "selftest": ("learn.selftest:selftest_command", "Check that the installation computes what it should."),
-        "gradcheck": ("learn.gradcheck:gradcheck_command", "Check every gradient against finite differences."),
-        "exercise": ("learn.exercise:app", "Write backward passes and find planted bugs, graded."),
+        "selftest": Entry("learn.selftest:selftest_command", "Check that the installation computes what it should."),
+        "gradcheck": Entry("learn.gradcheck:gradcheck_command", "Check every gradient against finite differences."),
+        "exercise": Entry("learn.exercise:app", "Write backward passes and find planted bugs, graded."),
     },
     "Train": {
-        "fit": ("train.fit:fit_command", "Make a model of your own text in one command."),
-        "tokenizer": ("train.tokenizer:app", "Learn a vocabulary; encode, decode and inspect text."),
-        "data": ("train.data:app", "Prepare a corpus for training, or look into one."),
-        "pretrain": ("train.pretrain:pretrain_command", "Pre-train a model on a corpus."),
-        "resume": ("train.pretrain:resume_command", "Continue a run from its newest checkpoint."),
-        "finetune": ("train.finetune:finetune_command", "Fine-tune a model for a task."),
-        "find-lr": ("train.searches:find_lr_command", "Find a learning rate by a range test."),
-        "overfit": ("train.searches:overfit_command", "Overfit one batch, to test model and training."),
-        "lab": ("train.lab:lab_command", "Compare training configs over several seeds."),
+        "fit": Entry("train.fit:fit_command", "Make a model of your own text in one command."),
+        "tokenizer": Entry("train.tokenizer:app", "Learn a vocabulary; encode, decode and inspect text."),
+        "data": Entry("train.data:app", "Prepare a corpus for training, or look into one."),
+        "pretrain": Entry("train.pretrain:pretrain_command", "Pre-train a model on a corpus."),
+        "resume": Entry("train.pretrain:resume_command", "Continue a run from its newest checkpoint."),
+        "finetune": Entry("train.finetune:finetune_command", "Fine-tune a model for a task."),
+        "find-lr": Entry("train.searches:find_lr_command", "Find a learning rate by a range test."),
+        "overfit": Entry("train.searches:overfit_command", "Overfit one batch, to test model and training."),
+        "lab": Entry("train.lab:lab_command", "Compare training configs over several seeds."),
     },
     "Use": {
-        "fill-mask": ("use.inference:fill_mask_command", "Predict the words at \\[MASK]."),
-        "embed": ("use.inference:embed_command", "Turn sentences into vectors."),
-        "similar": ("use.inference:similar_command", "Find the sentences nearest to a query."),
-        "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
-        "predict": ("train.finetune:predict_command", "Predict with a fine-tuned model."),
+        "fill-mask": Entry("use.inference:fill_mask_command", "Predict the words at \\[MASK]."),
+        "embed": Entry("use.inference:embed_command", "Turn sentences into vectors."),
+        "similar": Entry("use.inference:similar_command", "Find the sentences nearest to a query."),
+        "score": Entry("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
+        "predict": Entry("train.finetune:predict_command", "Predict with a fine-tuned model."),
     },
     "Evaluate": {
-        "evaluate": ("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
-        "probe": ("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
-        "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
-        "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
-        "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
-        "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
+        "evaluate": Entry("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
+        "probe": Entry("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
+        "blimp": Entry("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
+        "agreement": Entry("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
+        "facts": Entry("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "similarity": Entry("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {
-        "explore": ("look.explore:explore_command", "Look into a model in the browser."),
-        "doctor": ("look.doctor:doctor_command", "Diagnose a training run."),
-        "report": ("look.report:report_command", "Write an HTML page about a training run."),
-        "plot": ("look.plot:plot_command", "Draw attention, gradients, training curves and more."),
+        "explore": Entry("look.explore:explore_command", "Look into a model in the browser."),
+        "doctor": Entry("look.doctor:doctor_command", "Diagnose a training run."),
+        "report": Entry("look.report:report_command", "Write an HTML page about a training run."),
+        "plot": Entry("look.plot:plot_command", "Draw attention, gradients, training curves and more."),
     },
     "Tools": {
-        "config": ("tools.config:config_command", "Show a config's sizes, parameters and memory."),
-        "presets": ("tools.presets:presets_command", "List the model presets."),
-        "memory": ("tools.bench:memory_command", "Predict and measure the memory of training."),
-        "bench": ("tools.bench:app", "Measure the speed of training."),
+        "config": Entry("tools.config:config_command", "Show a config's sizes, parameters and memory."),
+        "presets": Entry("tools.presets:presets_command", "List the model presets."),
+        "memory": Entry("tools.bench:memory_command", "Predict and measure the memory of training."),
+        "bench": Entry("tools.bench:app", "Measure the speed of training."),
     },
 }
 _HELP = {"help_option_names": ["-h", "--help"]}
-_TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
-_LISTED = {name: TyperCommand(name, help=summary, rich_help_panel=panel)
-           for panel, group in COMMANDS.items() for name, (_, summary) in group.items()}
+_ENTRIES = {name: entry for group in COMMANDS.values() for name, entry in group.items()}
+_LISTED = {name: TyperCommand(name, help=entry.summary, rich_help_panel=panel)
+           for panel, group in COMMANDS.items() for name, entry in group.items()}
 
 
 class _Commands(Mapping[str, Any]):
     """The commands by name. Looking one up imports its file, so `fill-mask` does not wait for the trainer's code."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_TARGETS)
+        return iter(_ENTRIES)
 
     def __len__(self) -> int:
-        return len(_TARGETS)
+        return len(_ENTRIES)
 
     def __getitem__(self, name: str) -> Any:
-        module, _, member = _TARGETS[name].partition(":")
+        module, _, member = _ENTRIES[name].target.partition(":")
         target = getattr(import_module(f".{module}", __package__), member)
         if isinstance(target, typer.Typer):
             command: Any = get_group(target)

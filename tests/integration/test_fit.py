@@ -181,7 +181,7 @@ def test_the_command_prints_losses_and_paths(one_line, tmp_path):
     command = ["fit", str(one_line), "--out", str(tmp_path / "made"), "--budget", "3s", *sets]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0
-    assert "guessing: bigram" in done.stdout
+    assert "baseline: bigram" in done.stdout
     assert str(tmp_path / "made" / "report.html") in done.stdout
     assert "[MASK]" in done.stdout
     done = CliRunner().invoke(app, [*command, "--json"])

@@ -20,7 +20,7 @@ ALLOWED = {
     "objectives": {"core", "text"},
     "training": {"core", "text", "configs", "objectives"},
     "evaluation": {"core", "text", "configs", "objectives", "training", "inference"},
-    "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation"},
+    "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "plots"},
     "exercises": {"core", "text", "configs", "checks", "objectives", "training", "analysis"},
     "plots": set(),
     "templates": set(),

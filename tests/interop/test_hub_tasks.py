@@ -55,16 +55,16 @@ def test_questions_have_their_answers_and_positions(hub):
 
 
 @pytest.mark.parametrize(("read", "example", "message"), [
-    (load_texts, {"body": "x", "label": 1}, "has the columns body, label, and not a text and its label"),
-    (load_texts, {"sentence": "x", "label": -1}, "example 0: its label is -1; a split without labels"),
+    (load_texts, {"body": "x", "label": 1}, "needs a text and its label, .*; its columns are body, label"),
+    (load_texts, {"sentence": "x", "label": -1}, "example 0: its label is -1; choose a split that has labels"),
     (load_texts, {"sentence": "", "label": 1}, "example 0: its sentence is empty"),
-    (load_sentences, {"tokens": ["a"], "tags": [0]}, "and not words and their entities: tokens and ner_tags"),
-    (load_sentences, {"tokens": ["a"], "ner_tags": []}, "not two lists of one length"),
-    (load_sentences, {"tokens": ["a"], "ner_tags": [7]}, "its label '7' is none of O, B-TYPE and I-TYPE"),
-    (load_questions, {"question": "a", "context": "b"}, "and not question, context and answers"),
-    (load_questions, {"question": "a", "context": "b", "answers": "c"}, "not the lists text and answer_start"),
+    (load_sentences, {"tokens": ["a"], "tags": [0]}, "needs words and their entities: tokens and ner_tags"),
+    (load_sentences, {"tokens": ["a"], "ner_tags": []}, "two lists of the same length"),
+    (load_sentences, {"tokens": ["a"], "ner_tags": [7]}, "the label '7' must be O, B-TYPE or I-TYPE"),
+    (load_questions, {"question": "a", "context": "b"}, "needs question, context and answers"),
+    (load_questions, {"question": "a", "context": "b", "answers": "c"}, "must have the lists text and answer_start"),
     (load_questions, {"question": "a", "context": "b", "answers": {"text": [None], "answer_start": [0]}},
-     "its answers' text is not text"),
+     "each answer must have a text"),
     (load_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
 ])
 def test_malformed_datasets_are_refused_by_name(hub, read, example, message):

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ...fit import Stopped, fit
+from ...fit import FitResult, Stopped, fit
 from ..output import JsonOption, Output, QuietOption, SeedOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set

@@ -2,8 +2,8 @@
 
 Links. A page links to source files by their path in the repository, and to a function, class or method by its name
 (`../../mini_bert/core/model.py#MiniBERT.forward`). Every file that is linked becomes a page of the site: code with
-numbered lines, a notebook with its outputs, Markdown as it is. A name becomes the anchor of its first line. The site then
-needs no address of the repository, and a link to a file or a name that does not exist stops the build.
+numbered lines, a notebook with its outputs, Markdown as it is. A name becomes the anchor of its first line. The site
+then needs no address of the repository, and a link to a file or a name that does not exist stops the build.
 
 Formulas. What stands between dollars is turned into MathML here, so that the reader's browser loads nothing more.
 """

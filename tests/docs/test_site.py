@@ -49,8 +49,8 @@ def test_links_to_files_lead_to_the_pages_that_show_them(hooks: ModuleType):
             "[e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
     made = hooks.with_site_links(text, "docs/math/attention.md")
     line = hooks.symbol_line(ROOT / "mini_bert" / "core" / "model.py", "MiniBERT.forward")
-    assert made == (f"[a](../repository/mini_bert/core/model.py.md#L{line}) [b](linear.md#cost) [c](../index.md) [d](#here) "
-                    "[e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
+    assert made == (f"[a](../repository/mini_bert/core/model.py.md#L{line}) [b](linear.md#cost) [c](../index.md) "
+                    "[d](#here) [e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
 
 
 def test_a_dead_link_is_left_for_the_build_to_refuse(hooks: ModuleType):

@@ -1,12 +1,14 @@
 """Makes the pages, which are written to be read on GitHub, work on the site too. mkdocs.yml names this file.
 
-Links. A page links to source files by their place in the repository (`../../mini_bert/core/model.py#L40`). Every file
-that is linked becomes a page of the site: code with its lines numbered, a notebook with its outputs, Markdown as it
-is. The site then needs no address of the repository, and a link to a file or a line that is not there stops the build.
+Links. A page links to source files by their path in the repository, and to a function, class or method by its name
+(`../../mini_bert/core/model.py#MiniBERT.forward`). Every file that is linked becomes a page of the site: code with
+numbered lines, a notebook with its outputs, Markdown as it is. A name becomes the anchor of its first line. The site
+then needs no address of the repository, and a link to a file or a name that does not exist stops the build.
 
 Formulas. What stands between dollars is turned into MathML here, so that the reader's browser loads nothing more.
 """
 
+import ast
 import html
 import json
 import logging
@@ -61,7 +63,20 @@ def _resolve(target: str, at: str) -> tuple[str, str] | None:
         return None
     if (ROOT / path / "README.md").exists():
         path += "/README.md"
-    return path, anchor.split("-L")[0]                    # of a range of lines, the first
+    if path.endswith(".py") and anchor:
+        line = symbol_line(ROOT / path, anchor)
+        return None if line is None else (path, f"L{line}")
+    return path, anchor
+
+
+def symbol_line(file: Path, symbol: str) -> int | None:
+    """The line on which a function, a class or a method (`Class.method`) begins; None if the file has no such name."""
+    scope: Any = ast.parse(file.read_text("utf-8"))
+    for name in symbol.split("."):
+        scope = next((node for node in scope.body if getattr(node, "name", None) == name), None)
+        if scope is None:
+            return None
+    return int(scope.lineno)
 
 
 def with_site_links(text: str, at: str) -> str:

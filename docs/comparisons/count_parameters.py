@@ -15,9 +15,8 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from mini_bert.core.assembly import parameter_specs
-
 from mini_bert import load_preset
+from mini_bert.core.modules.assembly import parameter_specs
 
 
 class Count(NamedTuple):

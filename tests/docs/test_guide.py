@@ -253,7 +253,7 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
 def test_links_to_headings_of_the_guide_lead_there(page: str):
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", of_page(page)):
+    for target, anchor in re.findall(r"\]\(((?:[^)#\s]+\.md)?)#([^)\s]+)\)", of_page(page)):
         there = GUIDE / (target or page)
         assert anchor in [slug(text) for _, _, text in headings(there)], f"{target}#{anchor}"
 

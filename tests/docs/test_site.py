@@ -1,6 +1,5 @@
-"""The pages work on GitHub and on the site: links to lines meet what they name, formulas and files are shown."""
+"""The pages work on GitHub and on the site: links to code name what exists, formulas and files are shown."""
 
-import ast
 import importlib.util
 import re
 import subprocess
@@ -13,20 +12,23 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(ROOT.glob("docs/**/*.md"))
-LINE_LINK = re.compile(r"\[`([\w.]+)`\]\(([^)#\s]+\.py)#L(\d+)-L(\d+)\)")
+CODE_LINK = re.compile(r"\]\(([^)#\s]+\.py)#([^)\s]+)\)")
 
 
-def lines_of(file: Path, name: str) -> set[tuple[int, int]]:
-    """Where a function, class or method of that name stands in a file, first line and last."""
-    return {(node.lineno, node.end_lineno or 0) for node in ast.walk(ast.parse(file.read_text("utf-8")))
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name}
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_link_to_lines_leads_to_what_it_names(page: Path):
-    for name, path, first, last in LINE_LINK.findall(page.read_text("utf-8")):
-        places = lines_of((page.parent / path).resolve(), name.split(".")[-1])
-        assert (int(first), int(last)) in places, f"{name} in {path} is at {places}, not at {first} to {last}"
+def test_a_link_into_code_names_a_function_class_or_method_of_the_file(page: Path, hooks: ModuleType):
+    for path, symbol in CODE_LINK.findall(page.read_text("utf-8")):
+        assert hooks.symbol_line(page.parent / path, symbol) is not None, f"{path} has no {symbol}"
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_has_a_page():
@@ -42,26 +44,17 @@ def test_every_page_is_in_the_navigation_and_every_entry_has_a_page():
     assert {Path(page).stem for page in notebooks} == {path.stem for path in ROOT.glob("notebooks/*.ipynb")}
 
 
-@pytest.fixture(scope="module")
-def hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_links_to_files_lead_to_the_pages_that_show_them(hooks: ModuleType):
-    text = ("[a](../../mini_bert/core/model.py#L10-L20) [b](linear.md#cost) [c](../../README.md) [d](#here) "
+    text = ("[a](../../mini_bert/core/model.py#MiniBERT.forward) [b](linear.md#cost) [c](../../README.md) [d](#here) "
             "[e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
     made = hooks.with_site_links(text, "docs/math/attention.md")
-    assert made == ("[a](../repository/mini_bert/core/model.py.md#L10) [b](linear.md#cost) [c](../index.md) [d](#here) "
-                    "[e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
+    line = hooks.symbol_line(ROOT / "mini_bert" / "core" / "model.py", "MiniBERT.forward")
+    assert made == (f"[a](../repository/mini_bert/core/model.py.md#L{line}) [b](linear.md#cost) [c](../index.md) "
+                    "[d](#here) [e](https://example.org/x.py) `[f](../../mini_bert/core/model.py)`")
 
 
 def test_a_dead_link_is_left_for_the_build_to_refuse(hooks: ModuleType):
-    dead = "[a](../../mini_bert/gone.py)"
+    dead = "[a](../../mini_bert/gone.py) [b](../../mini_bert/core/model.py#gone)"
     assert hooks.with_site_links(dead, "docs/math/attention.md") == dead
 
 

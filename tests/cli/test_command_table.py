@@ -50,9 +50,9 @@ def test_help_lists_every_command_in_its_group():
     shown = CliRunner().invoke(app, ["--help"]).output
     panels = {panel.split(" ", 1)[0]: panel for panel in shown.split("╭─ ")[1:]}
     for group, entries in COMMANDS.items():
-        for name, (_, summary) in entries.items():
+        for name, entry in entries.items():
             assert f"│ {name} " in panels[group]
-            assert summary.replace("\\", "") in panels[group], "the summary must fit in one line"
+            assert entry.summary.replace("\\", "") in panels[group], "the summary must fit in one line"
 
 
 def test_help_imports_no_command():

@@ -86,7 +86,7 @@ class FitRequest:
             raise ConfigError("The config of an initial model cannot be changed; set only training options.")
         model, tokenizer = load(start), WordPieceTokenizer.load(start)
         require_vocabulary(model, tokenizer)
-        if "mlm_head_b" not in model.params:
+        if not model.modules.predicts_words:
             raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be the initial model.")
         return model
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import target_losses
 from ..errors import InputError
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .inputs import Progress, pad_sequences, require_vocabulary
@@ -54,8 +55,6 @@ def _masked_one_by_one(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list
     positions[np.arange(len(places)), list(places)] = True
     targets = rows[positions]
     rows[positions] = tokenizer.vocabulary.mask
-    logits, _ = model.forward(rows, mask, positions=positions)            # (places, V)
-    top = logits.max(axis=1)
-    log_total = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-    found: list[float] = (logits[np.arange(len(targets)), targets] - log_total).astype(np.float64).tolist()
+    logits, _ = model.forward(rows, mask, positions=positions, forward_only=True)         # (places, V)
+    found: list[float] = (-target_losses(logits, targets)).tolist()
     return found

@@ -6,7 +6,6 @@ A gain of one leaves the gradient's size unchanged. Gains multiply over layers: 
 relative to that at the last, says whether the gradient vanishes or explodes.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -81,16 +80,19 @@ def gradient_flow(backward: BackwardPass) -> GradientFlow:
 
 
 def analyze_gradient_magnitudes_by_layer(gradients: Parameters | Mapping[str, Array]) -> dict[str, dict[str, float]]:
-    """The norm, mean and largest magnitude of the gradients of each layer, by the number at the end of their names.
+    """The norm, mean and largest magnitude of the gradients of each layer; parameters outside layers are `other`.
 
-    Parameters outside the layers are under `other`.
+    Plain named arrays have no specs: there the layer is the number at the end of a name.
     """
     if not isinstance(gradients, Mapping) or not len(gradients):
         raise InputError("gradients must be named arrays, such as MiniBERTGradients(model).gradients.")
     groups: dict[str, list[Array]] = {}
     for name in gradients:
-        number = re.search(r"_(\d+)$", name)
-        groups.setdefault(f"layer_{number[1]}" if number else "other", []).append(np.asarray(gradients[name]))
+        if isinstance(gradients, Parameters):
+            layer = gradients.specs[name].layer
+        else:
+            layer = int(name.rpartition("_")[2]) if name.rpartition("_")[2].isdecimal() else None
+        groups.setdefault("other" if layer is None else f"layer_{layer}", []).append(np.asarray(gradients[name]))
     return {group: {"norm": combined_norm(norm_of(array) for array in arrays),
                     "mean": sum(float(np.abs(array).sum(dtype=np.float64)) for array in arrays)
                     / sum(array.size for array in arrays),

@@ -1,6 +1,5 @@
 """mini-bert config: sizes, parameters and memory of a config."""
 
-import re
 from math import prod
 from typing import Annotated
 
@@ -58,5 +57,6 @@ def _by_layer(specs: list[ParamSpec]) -> list[list[ParamSpec]]:
     """Groups the same parameter of all layers: W_Q_0, W_Q_1, W_Q_2."""
     groups: dict[str, list[ParamSpec]] = {}
     for spec in specs:
-        groups.setdefault(re.sub(r"_\d+$", "", spec.name), []).append(spec)
+        stem = spec.name if spec.layer is None else spec.name.removesuffix(f"_{spec.layer}")
+        groups.setdefault(stem, []).append(spec)
     return list(groups.values())

@@ -21,6 +21,7 @@ from math import sqrt
 import numpy as np
 
 from ...core.config import ModelConfig
+from ...core.modules.assembly import parameter_specs
 from ...core.params import Parameters
 from ...core.registry import register
 from ...errors import ConfigError
@@ -34,7 +35,8 @@ OFF_THE_WAVES = 0.1       # share of a token embedding's size that is left on th
 
 
 def _check(config: ModelConfig) -> None:
-    if config.position_embeddings != "learned" or config.head_size < 2:
+    names = {spec.name for spec in parameter_specs(config)}
+    if "position_embeddings" not in names or config.head_size < 2:
         raise ConfigError("training.init: local needs model.position_embeddings: learned, and at least two features "
                           "per head; set training.init=normal.")
 

@@ -1,9 +1,9 @@
-"""How long the explorer's page takes to answer a click, in a real browser, and what the page weighs.
+"""How long the explorer's page takes to answer a click, in a real browser, and how large the page is.
 
     python benchmarks/explorer.py [--repeats 9] [--json]
 
-Mini-BERT with a sentence of 32 tokens; a time is from the click to the change of the page, its median over repeats.
-Fails if one of them is above 150 ms, or if the page is above 300 kB.
+Mini-BERT with a sentence of 32 tokens; a time runs from the click to the change of the page, the median over repeats.
+Fails if a time is above 150 ms, or if the page is larger than 300 kB.
 Needs chromium with chromedriver, and selenium: pip install -e '.[explorer,browser]'.
 """
 
@@ -21,7 +21,7 @@ from mini_bert.explorer.assets import FILES, STATIC
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.server import serving
 
-# what starts the browser for the tests starts it here, too
+# the browser is started as in the tests
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "explorer" / "browser"))
 from chromium import open_view, start_chromium
 
@@ -29,7 +29,7 @@ MOST_MS = 150
 MOST_BYTES = 300_000
 TEXT = ("The old man walked slowly along the river every morning because he wanted to see the birds, and his dog "
         "always ran before him through the high grass.")
-# what is clicked: view, its state, the element, and where the answer appears; {n} is another number each time
+# what is clicked: view, its state, the element, and where the answer appears; {n}, {l} and {a} change each time
 CLICKS = {
     "a cell's sum (attention scores)": ("forward", {"step": "scores_0"}, "#forward-scores_0 canvas",
                                         "#forward-scores_0 .inspector"),
@@ -43,7 +43,7 @@ CLICKS = {
     "a step of AdamW": ("step", {}, "#take-step", ".view-step [aria-live]"),
     "undo": ("step", {}, "#undo", ".view-step [aria-live]"),
 }
-# resolves with the milliseconds until the answer's text has changed and is no longer the dots that stand for it
+# resolves with the milliseconds until the answer's text has changed and is no longer the placeholder …
 MEASURE = """
 const [selector, answer, share, done] = arguments;
 const element = document.querySelector(selector), place = document.querySelector(answer);
@@ -66,8 +66,8 @@ def measure(driver: Chrome, address: str, view: str, state: dict[str, str], elem
     open_view(driver, address, view, {"text": TEXT, "mask": 5, **state})
     first = element.format(n=7, l=0, a=0)
     while not driver.execute_script("return document.querySelector(arguments[0]) !== null", first):
-        sleep(0.05)                                       # a map is drawn when it comes into sight
-    sleep(2)                                              # what the page prepares by itself
+        sleep(0.05)                                       # a heat map is drawn when it scrolls into view
+    sleep(2)                                              # for what the page loads in advance
     times = []
     for n in range(repeats):
         if element == "#undo":
@@ -78,11 +78,11 @@ def measure(driver: Chrome, address: str, view: str, state: dict[str, str], elem
 
 
 def faults(result: dict[str, Any]) -> list[str]:
-    """What is above its limit, a sentence each."""
-    found = [f"{name} takes {milliseconds:.0f} ms; at most {MOST_MS} are wanted."
+    """One sentence for each value above its limit."""
+    found = [f"{name} takes {milliseconds:.0f} ms; at most {MOST_MS} ms are allowed."
              for name, milliseconds in result["ms"].items() if milliseconds > MOST_MS]
     if result["page_bytes"] > MOST_BYTES:
-        found.append(f"The page has {result['page_bytes']:,} bytes; at most {MOST_BYTES:,} are wanted.")
+        found.append(f"The page has {result['page_bytes']:,} bytes; at most {MOST_BYTES:,} are allowed.")
     return found
 
 

@@ -2,9 +2,9 @@
 
     cd docs/results/runs && python ../../../benchmarks/reference_curve.py mini mini-seed-1 mini-seed-2
 
-The first run gives the points, as far as it went. Where all runs went, `mean`, `low` and `high` are of all of them
-(interpolated at the same tokens); beyond that, `mean` is the first run's loss, and there is no band (null).
-`tokens_a_step` is the first run's: a run with other batches takes other steps for as many tokens.
+The points are those of the first run. As far as all runs go, `mean`, `low` and `high` are over all of them
+(interpolated at the same number of tokens); beyond that, `mean` is the first run's loss, and there is no band (null).
+`tokens_a_step` is the mean number of tokens per step of the first run.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def curve_of(run: Path) -> Curve:
 def reference_curve(runs: list[Path], about: str) -> dict[str, Any]:
     curves = [curve_of(run) for run in runs]
     tokens, losses = curves[0]
-    # runs that were stopped at the same step have not read quite the same number of tokens
+    # runs that stopped at the same step have read slightly different numbers of tokens
     until = 1.005 * min(seen[-1] for seen, _ in curves) if len(curves) > 1 else 0.0
     mean, low, high = [], [], []
     for at, loss in zip(tokens, losses, strict=True):
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path, help="directories with config.yaml and log.jsonl")
     parser.add_argument("--about", default="Held-out loss of the preset mini on 100 MB of Wikipedia and books, "
                         "with 15 % of the tokens masked.")
-    parser.add_argument("--out", type=Path, help="where to write it; without, it is printed")
+    parser.add_argument("--out", type=Path, help="where to write it; printed if not given")
     chosen = parser.parse_args()
     text = json.dumps(reference_curve(chosen.runs, chosen.about), indent=1) + "\n"
     if chosen.out:

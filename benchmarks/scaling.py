@@ -2,10 +2,10 @@
 
     python benchmarks/scaling.py [--steps 15] [--json]
 
-From `mini` one size at a time is changed: batch B, tokens T, features H (with I = 4 H), layers L, vocabulary V.
-The exponent is the slope of log(time) or log(memory) against log(size), by least squares; memory is what the
-process has beyond an empty step's. Sums of terms do not grow by one power, so an exponent below one says that
-other terms still weigh; theory gives 1 for B, L and V, 1 to 2 for T, and 2 for H as each grows without end.
+One size of `mini` at a time is changed: batch B, tokens T, features H (with I = 4 H), layers L, vocabulary V.
+The exponent is the slope of log(time) or log(memory) against log(size), by least squares; memory is
+counted beyond that of a process with a very small model. A sum of terms does not grow by one power, so an exponent
+below the limit says that other terms still matter; the limits are 1 for B, L and V, 2 for T and 2 for H.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def variant(size: str, value: int) -> tuple[ModelConfig, int]:
 
 
 def measure(config: ModelConfig, batch: int, steps: int, threads: int) -> tuple[float, float]:
-    """Median seconds of a step, and the process' peak in MB."""
+    """Median seconds per step, and the peak memory of the process in MB."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.yaml"
         file.write_text(yaml.safe_dump(config.to_dict()))
@@ -72,7 +72,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({"threads": threads, "empty_mb": empty, "sizes": results}, indent=2))
         return
-    print("| size | values | ms a step | peak MB | time grows as | memory grows as |\n|---|---|---|---|---|---|")
+    print("| size | values | ms per step | peak MB | time grows as | memory grows as |\n|---|---|---|---|---|---|")
     for size, found in results.items():
         rows = found["rows"]
         columns = [" / ".join(f"{row[key]:,.{digits}f}" for row in rows)

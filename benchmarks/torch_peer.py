@@ -1,9 +1,9 @@
 """The same model in PyTorch, as fast as PyTorch makes it on a CPU; and Hugging Face's BERT of the same size.
 
-The peer is not a straw man: scaled_dot_product_attention, Q, K and V in one product, the head at masked
-positions alone, fused AdamW, gradients set to None, and torch.compile as a second contestant.
+The peer uses what makes PyTorch fast: scaled_dot_product_attention, Q, K and V in one product, the head at masked
+positions only, fused AdamW, gradients set to None, and torch.compile as a second contestant.
 
-`mini-bert bench train --against torch` starts this file in processes of its own, so that the package itself
+`mini-bert bench train --against torch` starts this file in separate processes, so that the package itself
 never imports PyTorch.
 """
 

@@ -1,9 +1,9 @@
-"""Search a file by meaning: lines become vectors once, and a query finds the nearest.
+"""Search a file by meaning: each line becomes a vector once, and a query finds the nearest lines.
 
     python examples/semantic_search.py sentences.txt "A dog barks." "Where is the train?"
 
-The vectors are kept beside the file. The shipped model is small, and its vectors are a rough measure of likeness; with
-`--model DIR`, the files of a BERT that was trained for sentences, the same script does far better.
+The vectors are cached next to the file. The shipped model is small, and its vectors measure similarity only roughly;
+with `--model DIR`, a BERT that was trained for sentence embeddings, the same script does far better.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from mini_bert.inference.embed import embed
 Vectors = npt.NDArray[np.float32]
 
 
-def kept_vectors(file: Path, lines: list[str], model: MiniBERT, tokenizer: WordPieceTokenizer) -> Vectors:
-    """The vectors of the lines, from a file beside theirs if it is of the same lines and the same weights."""
+def cached_vectors(file: Path, lines: list[str], model: MiniBERT, tokenizer: WordPieceTokenizer) -> Vectors:
+    """The vectors of the lines, from the cache if it was made from the same lines and weights."""
     digest = sha256("\n".join(lines).encode() + model.params.flat.tobytes()).hexdigest()[:16]
     place = file.with_name(f".{file.name}.{digest}.npy")
     if place.exists():
@@ -34,18 +34,18 @@ def kept_vectors(file: Path, lines: list[str], model: MiniBERT, tokenizer: WordP
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("file", type=Path, help="Text, a passage a line.")
-    parser.add_argument("queries", nargs="+", help="What to look for.")
-    parser.add_argument("--model", default="mini", help="A shipped model, or a directory of a BERT.")
+    parser.add_argument("file", type=Path, help="Text, one passage per line.")
+    parser.add_argument("queries", nargs="+", help="What to search for.")
+    parser.add_argument("--model", default="mini", help="A shipped model, or a directory with a BERT model.")
     parser.add_argument("--top", type=int, default=3, help="Lines to show for each query.")
     options = parser.parse_args()
 
     lines = [line for line in options.file.read_text("utf-8").splitlines() if line.strip()]
     model, tokenizer = mini_bert.load(options.model), WordPieceTokenizer.load(options.model)
-    vectors = kept_vectors(options.file, lines, model, tokenizer)
+    vectors = cached_vectors(options.file, lines, model, tokenizer)
 
-    # Vectors of a language model share a large common part, which says nothing about meaning. Without it, cosines
-    # spread out. It is taken from the lines, and the queries must be treated alike.
+    # Vectors of a language model share a large common part, which says nothing about meaning. Subtracting the mean of
+    # the lines, from the queries too, spreads the cosines out.
     common = vectors.mean(axis=0)
     found = _unit(vectors - common)
     asked = _unit(embed(model, tokenizer, options.queries) - common)
@@ -63,5 +63,5 @@ def _unit(rows: Vectors) -> Vectors:
 if __name__ == "__main__":
     try:
         main()
-    except (mini_bert.MiniBertError, OSError) as error:       # one sentence for the person, not a traceback
+    except (mini_bert.MiniBertError, OSError) as error:       # one sentence instead of a traceback
         sys.exit(str(error))

@@ -1,13 +1,13 @@
-"""Execute the notebooks: check that they run and that their outputs are fresh, or write the outputs anew.
+"""Execute the notebooks: check that they run and that their saved outputs are up to date, or update the outputs.
 
-    python notebooks/execute.py                 all: fails if one does not run, or holds what it no longer prints
-    python notebooks/execute.py 01 04           those whose names begin so
-    python notebooks/execute.py --write         puts the outputs into the files
+    python notebooks/execute.py                 all; fails if one does not run, or its saved outputs are stale
+    python notebooks/execute.py 01 04           those whose names begin with 01 or 04
+    python notebooks/execute.py --write         saves the new outputs in the files
 
-A notebook runs in an empty scratch directory, with this Python, and may take two minutes of processor time (not of the
-clock: a machine may be busy with other work). Fresh means: the same text, as many figures, no error
-and no warning. A cell with the tag `varies` prints what depends on the text that is installed with Python (`pydocs`)
-or on the machine's arithmetic; its text is not compared. Needs the extra `notebooks`.
+A notebook runs in an empty temporary directory, with this Python, and may take two minutes of processor time (not wall
+time, since the machine may be busy). Outputs are up to date if the text and the number of figures are the same, and
+there is no error and no warning. The text of a cell with the tag `varies` is not compared: it depends on the
+documentation installed with Python (`pydocs`) or on the rounding of the machine. Needs the extra `notebooks`.
 """
 
 import argparse
@@ -28,16 +28,16 @@ from traitlets.config import Config
 
 HERE = Path(__file__).parent
 VARIES = "varies"
-_LONGEST = 600                # seconds of a cell, on a busy machine
-_MOST_WORK = 120              # seconds of processor time that a notebook may take, all threads together
+_LONGEST = 600                # seconds per cell, on a busy machine
+_MOST_WORK = 120              # seconds of processor time per notebook, over all threads
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def execute(notebook: Any) -> None:
     """Run all cells, and leave in their outputs only what a reader sees."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")        # the training has threads of its own
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")        # training starts its own threads
     with tempfile.TemporaryDirectory() as scratch:
-        # the two talk through files in the scratch directory: no port is opened
+        # client and kernel talk through files in the scratch directory, so no port is opened
         files = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(scratch, ".kernel"))}})
         client = NotebookClient(notebook, config=files, kernel_name="python3", timeout=_LONGEST, record_timing=False,
                                 resources={"metadata": {"path": scratch}})
@@ -55,7 +55,7 @@ def code_cells(notebook: Any) -> Iterator[Any]:
 
 
 def joined(outputs: list[Any]) -> list[Any]:
-    """What was printed in one go may arrive in pieces."""
+    """Outputs with the pieces of one stream joined: what was printed at once may arrive in parts."""
     made: list[Any] = []
     for output in outputs:
         before = made[-1] if made else None
@@ -88,32 +88,32 @@ def shown(cell: Any) -> tuple[list[str], int]:
 
 
 def faults(notebook: Any, before: Any) -> Iterator[str]:
-    """What is wrong with an executed notebook, beside the committed one; a sentence each."""
+    """One sentence for each difference between an executed notebook and the committed one."""
     for number, (cell, old) in enumerate(zip(code_cells(notebook), code_cells(before), strict=True), 1):
         if any(output.get("name") == "stderr" for output in cell.outputs):
             yield f"code cell {number} warns: {''.join(shown(cell)[0]).strip()[:200]}"
         (texts, figures), (old_texts, old_figures) = shown(cell), shown(old)
         if figures != old_figures:
-            yield f"code cell {number} shows {figures} figures, and the file has {old_figures}."
+            yield f"code cell {number} shows {figures} figures, but the file has {old_figures}."
         if texts != old_texts and VARIES not in cell.metadata.get("tags", []):
-            yield f"code cell {number} prints {texts}, and the file has {old_texts}."
+            yield f"code cell {number} prints {texts}, but the file has {old_texts}."
 
 
 def processor_time() -> float:
-    """Seconds that the processes started here have used, once they have ended."""
+    """Seconds used by all processes that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def run(path: Path, write: bool) -> list[str]:
-    """Execute one notebook; what is wrong with it."""
+    """Execute one notebook, and return what is wrong with it."""
     before, notebook, begin = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4), processor_time()
     try:
         execute(notebook)
     except CellExecutionError as error:
         return [_COLOUR.sub("", str(error))[-1500:]]
     took = processor_time() - begin
-    too_long = [f"it took {took:.0f} s of processor time, and may take {_MOST_WORK}."] if took > _MOST_WORK else []
+    too_long = [f"it took {took:.0f} s of processor time; the limit is {_MOST_WORK} s."] if took > _MOST_WORK else []
     if not write:
         return [*faults(notebook, before), *too_long]
     partial = path.with_name(f".{path.name}.partial")
@@ -124,22 +124,22 @@ def run(path: Path, write: bool) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Execute the notebooks.")
-    parser.add_argument("names", nargs="*", help="the beginnings of names; all if there are none")
-    parser.add_argument("--write", action="store_true", help="write the outputs into the files")
+    parser.add_argument("names", nargs="*", help="how the names begin; all notebooks if none is given")
+    parser.add_argument("--write", action="store_true", help="save the new outputs in the files")
     options = parser.parse_args()
     chosen = [path for path in sorted(HERE.glob("*.ipynb"))
               if not options.names or path.name.startswith(tuple(options.names))]
     if not chosen:
         print(f"There is no notebook {' or '.join(options.names)} in {HERE.name}.", file=sys.stderr)
         return 2
-    sick = 0
+    failed = 0
     for path in chosen:
         begin, worked = perf_counter(), processor_time()
         found = run(path, options.write)
-        sick += bool(found)
-        print(f"{path.name}: {'; '.join(found) if found else 'as it should be'} ({perf_counter() - begin:.0f} s, "
+        failed += bool(found)
+        print(f"{path.name}: {'; '.join(found) if found else 'up to date'} ({perf_counter() - begin:.0f} s, "
               f"{processor_time() - worked:.0f} s of processor time)", flush=True)
-    return 1 if sick else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

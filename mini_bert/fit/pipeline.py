@@ -156,10 +156,10 @@ def _initial(request: FitRequest, tokenizer: WordPieceTokenizer) -> MiniBERT | N
 def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
              listener: Listener | None) -> Trainer:
     if (run / CONFIG).exists():
-        return resume_run(run, data=corpus.directory, listener=listener)
+        return resume_run(run, data=corpus, listener=listener)
     initial = _initial(request, tokenizer)
     model, training = request.settings(initial, len(tokenizer))
-    return start_run(model, training, corpus.directory, run, initial=initial, listener=listener)
+    return start_run(model, training, corpus, run, initial=initial, listener=listener)
 
 
 def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus) -> FitResult:

@@ -175,7 +175,7 @@ def confusion(path: Path) -> Picture:
     for number, text in numbered_lines(path):
         parts = text.split("\t")
         if len(parts) != 2:
-            raise line_error(path, number, "a true and a predicted label are needed, separated by a tab")
+            raise line_error(path, number, "expected a true and a predicted label, separated by a tab")
         counts[parts[0], parts[1]] += 1
     if not counts:
         raise DataError(f"{path} has no labels.")

@@ -1,4 +1,4 @@
-"""The scripts that people copy run on small data, and say in one sentence what is wrong with their input."""
+"""The example scripts run on small data, and answer wrong input with one sentence."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ def test_a_model_is_trained_on_a_folder_and_fills_a_mask(scratch: Path, environm
     assert (scratch / "own.model" / "run" / "best" / "model.safetensors").exists()
 
 
-def test_texts_are_classified_beside_baselines(scratch: Path, environment: dict[str, str]):
+def test_texts_are_classified_and_compared_with_baselines(scratch: Path, environment: dict[str, str]):
     done = run("classify.py", "reviews/train.tsv", "reviews/dev.tsv", "--out", "own.model", "--epochs", "1",
                "--seeds", "1", "a warm and funny film", cwd=scratch, environment=environment)
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def test_texts_are_classified_beside_baselines(scratch: Path, environment: dict[
     assert (scratch / "own.model" / "task.json").exists()
 
 
-def test_a_line_is_found_by_itself_and_the_second_search_uses_what_was_kept(scratch: Path, environment: dict[str, str]):
+def test_a_line_is_its_own_nearest_and_the_second_search_uses_the_cache(scratch: Path, environment: dict[str, str]):
     outputs = [run("semantic_search.py", "sentences.txt", "A dog barks at night.", "--top", "1", cwd=scratch,
                    environment=environment) for _ in range(2)]
     assert [done.returncode for done in outputs] == [0, 0], outputs[0].stderr

@@ -93,6 +93,19 @@ def test_a_fit_from_a_model_keeps_its_vocabulary_and_adds_words(one_line, tmp_pa
     assert second.heldout.loss < second.before.loss
 
 
+def test_the_corpus_is_opened_once(one_line, tmp_path, monkeypatch):
+    opened, init = [], Corpus.__init__
+
+    def recorded(self, directory):
+        opened.append(directory)
+        init(self, directory)
+
+    monkeypatch.setattr(Corpus, "__init__", recorded)
+    for _ in range(2):                                        # a new fit, then one that resumes its run
+        fit(one_line, tmp_path / "made", budget="1s", changes=SMALL)
+    assert opened == [tmp_path / "made" / "corpus"] * 2
+
+
 def test_an_interrupted_fit_continues(one_line, tmp_path):
     class Interrupts(Listener):
         def stepped(self, state, loss):

@@ -41,7 +41,7 @@ def explore_command(
 
     output = Output(as_json, quiet)
     if export is not None and text is None:
-        raise InputError("--export writes the views of one sentence; give it as TEXT.")
+        raise InputError("--export writes the views of one sentence; give the sentence as TEXT.")
     serve = None if export is not None else _server()
     session = open_session(model, run)
     query = None if text is None else opening_query(session, text, mask, target or [],

@@ -59,7 +59,7 @@ def pretrain_command(data: Data,
     if start is not None and (model_directory(start) / VOCAB).is_file():
         corpus.require_vocabulary(WordPieceTokenizer.load(start))     # otherwise its ids would mean other tokens
     display = TrainingDisplay(quiet)
-    trainer = start_run(model, training, data, out, initial=initial, listener=display)
+    trainer = start_run(model, training, corpus, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))
     _train(trainer, display, out, as_json, quiet)
 

@@ -78,6 +78,11 @@ class Corpus:
                 or (np.diff(self.documents.astype(np.int64)) < 0).any():
             raise CorpusError(f"The index of {self.directory} is damaged; prepare the corpus again.")
 
+    @classmethod
+    def open(cls, corpus: "Corpus | str | PathLike[str]") -> "Corpus":
+        """The corpus in a directory, or one that is already open."""
+        return corpus if isinstance(corpus, Corpus) else cls(corpus)
+
     def _map(self, name: str, dtype: str, size: int) -> npt.NDArray[Any]:
         path = self.directory / name
         expected = size * np.dtype(dtype).itemsize

@@ -40,10 +40,10 @@ CONFIG = "config.yaml"
 BASELINES = ("uniform_loss", "unigram_loss")
 
 
-def start_run(model: ModelConfig, training: TrainingConfig, data: str | Path, out: str | Path, *,
+def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str | Path, out: str | Path, *,
               initial: MiniBERT | None = None, listener: Listener | None = None) -> Trainer:
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
-    run, corpus = Path(out), Corpus(data)
+    run, corpus = Path(out), Corpus.open(data)
     require_fitting(corpus, model)
     if run.is_dir() and {path.name for path in run.iterdir()} == {"checkpoints"}:
         shutil.rmtree(run)                            # a run that was killed before it had begun
@@ -78,8 +78,8 @@ def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
                           f"takes {model.vocab_size}: set model.vocab_size={corpus.manifest.vocab_size}.")
 
 
-def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = None, changes: Iterable[str] = (),
-               listener: Listener | None = None) -> Trainer:
+def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path | None = None,
+               changes: Iterable[str] = (), listener: Listener | None = None) -> Trainer:
     """A trainer that continues the run in `out` from its newest whole checkpoint.
 
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
@@ -87,7 +87,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: str | Path | None = N
     """
     run = Path(out)
     description = read_run(run)
-    corpus = Corpus(description["data"]["corpus"] if data is None else data)
+    corpus = Corpus.open(description["data"]["corpus"] if data is None else data)
     if corpus.fingerprint() != description["data"]["fingerprint"]:
         raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
                           "prepare it as it was, or begin a new run.")

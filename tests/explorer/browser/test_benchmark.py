@@ -31,12 +31,12 @@ def test_it_ends_well_within_the_limits(benchmark, monkeypatch, capsys):
 
 def test_a_slow_click_fails(benchmark, monkeypatch):
     monkeypatch.setattr(benchmark, "measure", lambda *click: [151.0 if "#undo" in click else 20.0])
-    with pytest.raises(SystemExit, match=r"^undo takes 151 ms; at most 150 are wanted\.$"):
+    with pytest.raises(SystemExit, match=r"^undo takes 151 ms; at most 150 ms are allowed\.$"):
         benchmark.main()
 
 
 def test_a_heavy_page_fails(benchmark, monkeypatch):
     monkeypatch.setattr(benchmark, "measure", lambda *click: [20.0])
     monkeypatch.setattr(benchmark, "MOST_BYTES", 1000)
-    with pytest.raises(SystemExit, match=r"^The page has [\d,]+ bytes; at most 1,000 are wanted\.$"):
+    with pytest.raises(SystemExit, match=r"^The page has [\d,]+ bytes; at most 1,000 are allowed\.$"):
         benchmark.main()

@@ -3,7 +3,7 @@
 For an operation y = f(x) and a random cotangent c, the backward gives d(c . y)/dx. The same number
 comes from two calls of the forward, at x + h and x - h, for every element of x. The cotangent is
 random because a constant one hides errors: softmax's outputs sum to one, so with c = 1 its gradient
-is zero, and many a wrong backward gives zero too; the same holds for LayerNorm's xhat.
+is zero, and many wrong backwards give zero too; the same holds for LayerNorm's xhat.
 
 All checks run in float64. See docs/math/gradient_checking.md for the choice of h.
 """

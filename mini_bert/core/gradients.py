@@ -72,7 +72,7 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
                       mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
                       token_types: IntArray | None = None, dropout_key: DropoutKey | None = None,
                       recompute: bool = False) -> tuple[float, int]:
-    """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, with gradients of one's own.
+    """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, into the gradients that are given.
 
     With `recompute`, each layer's activations are computed again in the backward instead of kept.
     """

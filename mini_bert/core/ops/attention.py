@@ -92,7 +92,7 @@ WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"))
 
 
 def scores_formula(biases: int = 0) -> Formula:
-    """The scores of queries {0} and keys {1}, with so many terms added."""
+    """The scores of queries {0} and keys {1} with this number of biases added."""
     added = "".join(f" + {{{i + 2}}}" for i in range(biases))
     return Formula("scores", "{0} {1}^T / sqrt(d_k)" + added,
                    ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases))

@@ -81,7 +81,7 @@ BUGS = {bug.name: bug for bug in (
         question="The run starts well, then learns more slowly, and the norm of the gradient keeps growing.",
         cause="not-zeroed",
         edits=(Edit("training.gradient_sum:MicroBatchGradients._keep", "pieces =",
-                    "pieces = self._pieces[owner]; pieces += [] if pieces else [piece]"),),
+                    "pieces = self._pieces[owner]; pieces += [] if pieces or self._number else [piece]"),),
         caught_by=("again", "curve"), silent=("gradcheck",),
         hints=("A single backward pass is right, as the gradient check shows.",
                "The same batch with the same parameters must give the same gradient each time.",

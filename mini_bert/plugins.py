@@ -28,11 +28,11 @@ def import_file(file: str | PathLike[str]) -> None:
         spec.loader.exec_module(module)
     except ConfigError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in _frames(error) if frame.filename == str(path)]
         where = f", line {lines[-1]}" if lines else ""
         raise ConfigError(f"{path.name}{where} fails: {type(error).__name__}: {error}.") from None
 
 
-def _frames(error: Exception) -> list[traceback.FrameSummary]:
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     return list(traceback.extract_tb(error.__traceback__))

@@ -27,9 +27,8 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
     ids = rng.integers(MASK + 1, config.vocab_size, (B, T))
     places = mask & (rng.random((B, T)) < 0.7)
     places[:, 1] = True
-    reads = model.task.reads(mask, places)
-    answers = {"tokens": rng.integers(0, LABELS, int(reads.sum())), "span": np.ones(2 * B, np.int64)}
-    batch = TaskBatch(ids, mask, answers.get(head, rng.integers(0, LABELS, B)), places)
+    targets = model.task.example_targets(model.task.reads(mask, places), rng)
+    batch = TaskBatch(ids, mask, targets, places)
 
     def loss(grads: MiniBERTGradients) -> float:
         return model.add_gradients(batch, grads.gradients, (seed, 0))[0]

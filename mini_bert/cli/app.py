@@ -62,7 +62,7 @@ COMMANDS = {
         "bench": ("tools.bench:app", "Measure the speed of training."),
     },
 }
-WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data", "report")
+WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
 _LISTED = {name: TyperCommand(name, help=summary, rich_help_panel=panel)

@@ -69,7 +69,8 @@ def _line(record: dict[str, Any]) -> str:
     parts = [f"step {record['step']:>6,}/{record['total_steps']:,}"]
     parts.append("loss not finite" if record["loss"] is None else f"loss {record['loss']:.4f}")
     if record.get("eval_loss") is not None:
-        parts.append(f"held-out {record['eval_loss']:.4f}  accuracy {record['masked_accuracy']:.1%}")
+        accuracy = f"  accuracy {record['masked_accuracy']:.1%}" if "masked_accuracy" in record else ""
+        parts.append(f"held-out {record['eval_loss']:.4f}{accuracy}")
     parts.append(f"rate {record['learning_rate']:.2e}")
     if record["grad_norm"] is not None:
         parts.append(f"norm {record['grad_norm']:.2f}")

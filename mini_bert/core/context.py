@@ -53,6 +53,7 @@ class Context:
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
     forward_only: bool = False            # keep the layers' outputs alone: there will be no backward
+    last: bool = False                    # of a backward: no other will add to the same gradients, so they are complete
     tables: dict[Any, Any] = field(default_factory=dict)       # what layers share: see `table`
 
     def in_layer(self, layer: int, *, last: bool) -> "Context":

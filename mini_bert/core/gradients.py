@@ -71,10 +71,11 @@ class MiniBERTGradients:
 def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
                       mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
                       token_types: IntArray | None = None, dropout_key: DropoutKey | None = None,
-                      recompute: bool = False) -> tuple[float, int]:
+                      recompute: bool = False, last: bool = False) -> tuple[float, int]:
     """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, into the gradients that are given.
 
-    With `recompute`, each layer's activations are computed again in the backward instead of kept.
+    With `recompute`, each layer's activations are computed again in the backward instead of kept; with `last`, no other
+    backward may add to `grads` after this one.
     """
     selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
@@ -85,7 +86,7 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
     del logits                                    # from here on nobody else may hold what the backward forgets
     dlogits = [cross_entropy_backward(1.0, loss_cache, overwrite=True)]
     del loss_cache
-    model.backward(dlogits.pop(), cache, grads, forget=True)
+    model.backward(dlogits.pop(), cache, grads, forget=True, last=last)
     return loss, count
 
 

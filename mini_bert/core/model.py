@@ -43,6 +43,8 @@ class MiniBERT:
         self.modules = Modules(config)
         try:
             self.params = Parameters(self.modules.layout(), self.dtype)
+        except ConfigError:
+            raise
         except (MemoryError, ValueError):
             raise ConfigError("There is not enough memory for the parameters of this config.") from None
         if seed is not None:
@@ -85,12 +87,13 @@ class MiniBERT:
         return (x.reshape(B, T, -1) if positions is None else x), cache
 
     def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
-                        hook: Hook = no_hook) -> None:
+                        last: bool = False, hook: Hook = no_hook) -> None:
         """d loss / d hidden, shaped as `encode` returned it: adds every parameter's gradient to `grads`.
 
-        With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there.
+        With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there. With `last`,
+        gradients are announced as complete: no other backward may add to `grads` after this one.
         """
-        ctx = replace(cache.ctx, hook=hook)
+        ctx = replace(cache.ctx, hook=hook, last=last)
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.modules.final_ln is not None:
             dx = self.modules.final_ln.backward(hook("final_hidden", dx), cache.final_ln, grads)
@@ -113,20 +116,21 @@ class MiniBERT:
         self._require_finite(logits, "logits")
         return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
 
-    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
+    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False, last: bool = False,
                  hook: Hook = no_hook) -> None:
-        """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`."""
+        """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`. See encode_backward."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         flat = hook("logits", flat)
         dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, replace(cache.ctx, hook=hook))
-        grads.complete(self.modules.of_mlm_head_alone)
+        if last:
+            grads.complete(self.modules.of_mlm_head_alone)
         if forget:
             cache.head, cache.top = None, {}
             del flat, dlogits                     # the largest arrays of all
         self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget,
-                             hook=hook)
+                             last=last, hook=hook)
 
     def logits_of(self, hidden: Array) -> Array:
         """Hidden rows (N, H) of any layer -> logits (N, V), by the MLM head alone."""
@@ -186,7 +190,7 @@ class MiniBERT:
     def set_training(self, training: bool) -> None:
         """Kept for scripts that call it: a pass has dropout exactly if it is given a dropout_key."""
         if training:
-            raise InputError("There is no training mode: pass dropout_key=(seed, step) to a pass that shall have "
+            raise InputError("There is no training mode: pass dropout_key=(seed, step) to every pass that needs "
                              "dropout; all others have none.")
 
     def _require_finite(self, result: Array, what: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ParameterError
+from ..errors import ConfigError, ParameterError
 from ..randomness import generator
 from .arrays import Array, IntArray
 
@@ -44,7 +44,7 @@ class ParamSpec:
 
 @dataclass(frozen=True)
 class Tie:
-    """`name` is another name for `target`, transposed if so said."""
+    """`name` is another name for `target`, transposed if `transposed`."""
 
     name: str
     target: str
@@ -77,6 +77,10 @@ class Parameters(Mapping[str, Array]):
     def __init__(self, layout: Iterable[ParamSpec | Tie], dtype: npt.DTypeLike = np.float32):
         self.layout = tuple(layout)
         self.specs = {item.name: item for item in self.layout if isinstance(item, ParamSpec)}
+        names = [item.name for item in self.layout]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ConfigError(f"Two parts of the model have a parameter {twice}; each needs a name of its own.")
         self.ties = {item.name: item for item in self.layout if isinstance(item, Tie)}
         self._flat: Array = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
         self.slices: dict[str, slice] = {}        # where in `flat` each parameter lies

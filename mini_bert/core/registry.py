@@ -6,8 +6,7 @@ package's files and in a user's own file alike:
     @register("score_term", "distance_penalty")
     class DistancePenalty: ...
 
-A word may carry arguments, which go to what it names: `window(size=64)`. A list of words is joined by `+`, each with a
-weight if the slot has a use for one: `masked + 0.5 sentence_order`.
+A word may carry options, which go to what it names: `relative_keys(reach=16)`. A list of words is joined by `+`.
 """
 
 import inspect
@@ -109,13 +108,23 @@ def make(slot: str, text: "str | Word", *arguments: Any, **more: Any) -> Any:
     """What the word names, called with these arguments and the word's own; returned as it is if it is no function."""
     word = parse_word(text, slot) if isinstance(text, str) else text
     named = find(slot, word.name).named
-    if not callable(named) and not word.arguments and not word.options:
+    if not callable(named):
+        if word.arguments or word.options:
+            raise ConfigError(f"{slot}: {word.name} takes no options, unlike {word}.")
         return named
     try:
         inspect.signature(named).bind(*arguments, *word.arguments, **more, **word.options)
     except TypeError as error:
-        raise ConfigError(f"{slot}: {word} does not fit what {word.name} takes: {error}.") from None
-    return named(*arguments, *word.arguments, **more, **word.options)
+        taken = [name for name, parameter in inspect.signature(named).parameters.items()
+                 if parameter.default is not inspect.Parameter.empty and name not in more]
+        raise ConfigError(f"{slot}: {word} cannot be made: {error}; its options are {', '.join(taken) or 'none'}, and "
+                          f"the slot makes {SLOTS[slot]}.") from None
+    try:
+        return named(*arguments, *word.arguments, **more, **word.options)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        if not word.arguments and not word.options:
+            raise
+        raise ConfigError(f"{slot}: {word} has an option that {word.name} cannot use: {error}.") from None
 
 
 def _choices(wrong: str, known: list[str]) -> str:
@@ -130,12 +139,11 @@ def _choices(wrong: str, known: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a config with its arguments: `lookahead(adamw, every=5)`."""
+    """A word of a config with its options: `relative_keys(reach=16)`."""
 
     name: str
     arguments: tuple[Any, ...] = ()                       # numbers, booleans, or Words
     options: dict[str, Any] = field(default_factory=dict)
-    weight: float = 1.0
 
     def __str__(self) -> str:
         inside = [*map(str, self.arguments), *(f"{key}={value}" for key, value in self.options.items())]
@@ -143,31 +151,33 @@ class Word:
 
 
 def parse_word(text: str, what: str = "A word") -> Word:
-    """One word, as in `window(size=64)`."""
+    """One word, as in `relative_keys(reach=16)`."""
     found = parse_words(text, what)
-    if len(found) != 1 or found[0].weight != 1.0:
+    if len(found) != 1:
         raise ConfigError(f"{what}: {text[:100]!r} must be one word.")
     return found[0]
 
 
 def parse_words(text: str, what: str = "A list of words") -> list[Word]:
-    """Words joined by +, each with a weight in front or none; an empty text has none."""
+    """Words joined by +; an empty text has none."""
     return _Reader(text, what).whole()
 
 
 class _Reader:
-    """Recursive descent:  words = term (+ term)*   term = [number] word   word = name [ ( arguments ) ]"""
+    """Recursive descent:  words = word (+ word)*   word = name [ ( options ) ]"""
 
     def __init__(self, text: str, what: str):
-        self.text, self.what = text[:1000], what
+        if len(text) > 1000:
+            raise ConfigError(f"{what}: a config's words have at most 1,000 characters, not {len(text):,}.")
+        self.text, self.what = text, what
         self.tokens = re.findall(r"[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S", self.text)
         self.at = 0
 
     def whole(self) -> list[Word]:
-        found = [] if not self.tokens else [self.term()]
+        found = [] if not self.tokens else [self.word()]
         while self.at < len(self.tokens):
             self.take("+")
-            found.append(self.term())
+            found.append(self.word())
         return found
 
     def peek(self) -> str:
@@ -176,15 +186,10 @@ class _Reader:
     def take(self, expected: str | None = None) -> str:
         token = self.peek()
         if not token or (expected is not None and token != expected):
-            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: it has {token or 'its end'!r} where "
-                              f"{expected or 'a word'!r} belongs.")
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: {expected or 'a word'!r} is expected "
+                              + (f"before {token!r}." if token else "at its end."))
         self.at += 1
         return token
-
-    def term(self) -> Word:
-        weight = self.number(self.take()) if self.is_number(self.peek()) else 1.0
-        found = self.word()
-        return Word(found.name, found.arguments, found.options, weight)
 
     def word(self) -> Word:
         name = self.take()
@@ -197,6 +202,8 @@ class _Reader:
             while self.peek() != ")":
                 if self.tokens[self.at + 1 : self.at + 2] == ["="]:
                     key, _ = self.take(), self.take("=")
+                    if key in options:
+                        raise ConfigError(f"{self.what}: {self.text[:100]!r} gives {key} twice.")
                     options[key] = self.value()
                 else:
                     arguments.append(self.value())

@@ -42,7 +42,7 @@ class TaskModel(MiniBERT):
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}.")
         self.config, self.dtype, self.modules = model.config, model.dtype, model.modules
-        self.vocab_digest = model.vocab_digest
+        self.vocab_digest, self.source = model.vocab_digest, model.source
         self.head_name = head
         self.task: TaskHead = make("task_head", head, model.config, outputs, dropout)
         self.params = Parameters([*self.modules.layout(), *self.task.layout()], self.dtype)
@@ -69,7 +69,7 @@ class TaskModel(MiniBERT):
         return self.task.by_sequence(self.scores(batch), self._reads(batch))
 
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
-                      recompute: bool = False) -> tuple[float, int]:
+                      recompute: bool = False, last: bool = False) -> tuple[float, int]:
         """The summed loss over the batch's answers and their number; adds the gradients of the sum to `grads`."""
         hidden, cache = self.encode(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                                     positions=self._reads(batch), dropout_key=dropout_key, recompute=recompute)
@@ -79,7 +79,7 @@ class TaskModel(MiniBERT):
             raise InputError(f"The batch has {len(batch.targets)} targets; the head gives {len(scores)} answers.")
         loss, loss_cache = cross_entropy_forward(scores, batch.targets)
         dhidden = self.task.backward(cross_entropy_backward(1.0, loss_cache), head, grads, ctx)
-        self.encode_backward(dhidden, cache, grads, forget=True)
+        self.encode_backward(dhidden, cache, grads, forget=True, last=last)
         return loss, len(scores)
 
     def _reads(self, batch: TaskBatch) -> BoolArray:

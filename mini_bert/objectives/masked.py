@@ -50,7 +50,7 @@ class MaskedLM:
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
         loss = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
                                  part.attention_mask, token_types=part.token_types, dropout_key=key,
-                                 recompute=self.recompute)
+                                 recompute=self.recompute, last=True)
         return {"masked": Loss(*loss)}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:

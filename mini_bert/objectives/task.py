@@ -19,4 +19,4 @@ class TaskLoss:
         return batch
 
     def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
-        return {"task": Loss(*self.model.add_gradients(part, grads, key, recompute=self.recompute))}
+        return {"task": Loss(*self.model.add_gradients(part, grads, key, recompute=self.recompute, last=True))}

@@ -60,8 +60,8 @@ def _search(model: MiniBERT, batches: Batches[Any], config: TrainingConfig, rate
 
     state = State(total_steps=len(rates))
     with workers(config.threads) as team:
-        update = Update(make_objective(config, model), make_optimiser(config, model.params), team,
-                        max_grad_norm=config.max_grad_norm)
+        objective = make_objective(config, model)
+        update = Update(objective, make_optimiser(config, objective.params), team, max_grad_norm=config.max_grad_norm)
         Loop(update, batches, rates.__getitem__, state, seed=config.seed, max_bad_steps=len(rates) + 1).run(after)
     rates = rates[: len(losses)]
     return Search(rates, losses, _steepest(rates, losses), burst)

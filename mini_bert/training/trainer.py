@@ -90,7 +90,7 @@ class Trainer:
                 self.interrupted = interrupts.noted
                 interrupts.answered()
                 self.save()
-            elif self.run is not None and not (self.run / "final").exists():
+            elif self.run is not None and (self.saved != state.step or not (self.run / "final").exists()):
                 self.save(final=True)                 # stopped by a listener, or killed just before the end
         return state
 

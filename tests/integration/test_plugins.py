@@ -25,7 +25,7 @@ SIZES = {"num_layers": 2, "num_heads": 2, "hidden_size": 16, "intermediate_size"
 STEPS = {"steps": 10, "batch_size": 4, "micro_batch_size": 2, "warmup_steps": 2, "log_every": 5}
 # what a config says to use it, the subject of its gradient check, and what the explorer shows of it
 MODEL = {"activation": ({"activation": "mine"}, "mine", ("ffn_activation_0", "max(u, 0)^2")),
-         "score_term": ({"score_terms": "rotary + mine(start=-2.0)"}, "mine", ("mine_bias_1", "distances(slope)")),
+         "score_term": ({"score_terms": "rotary + mine(start=-2.0)"}, "mine", ("mine_bias_1", "distances(slope, t)")),
          "block": ({"block": "mine"}, "mine", ("hidden_1", "x_1 + O + f"))}
 TRAINING = {"objective": ({"objective": "mine"}, "objectives"), "optimiser": ({"optimiser": "mine(beta=0.8)"}, None)}
 
@@ -150,11 +150,42 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 
 def test_options_that_a_word_does_not_take_are_refused():
-    with pytest.raises(ConfigError, match=r"rotary\(speed=3\) does not fit"):
+    with pytest.raises(ConfigError, match=r"rotary\(speed=3\) cannot be made: .* its options are base, interleaved"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "score_terms": "rotary(speed=3)"}))
     params = MiniBERT(ModelConfig.from_dict(SIZES)).params
     with pytest.raises(ConfigError, match="epsilon is set, but the optimiser sgd takes none"):
         make_optimiser(TrainingConfig(optimiser="sgd", epsilon=1e-6), params)
+
+
+@pytest.mark.parametrize(("terms", "said"), [
+    ("rotary(base=fast)", "base must be a number above zero"), ("rotary(base=0)", "base must be a number above zero"),
+    ("relative_keys(reach=1.5)", "reach must be a whole number"), ("relative_keys(reach=-1)", "reach must be a whole"),
+    ("relative_keys(reach=3) + relative_keys(reach=2)", "Two parts of the model have a parameter relative_keys_0"),
+    ("rotary(base=1, base=2)", "gives base twice"), ("0.5 rotary", "has '0.5' where a word belongs"),
+    ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "'a word' is expected at its end"),
+    ("rotary" + " " * 1000, "at most 1,000 characters")])
+def test_wrong_options_are_answered_in_a_sentence(terms, said):
+    with pytest.raises(ConfigError, match=said):
+        MiniBERT(ModelConfig.from_dict({**SIZES, "score_terms": terms}))
+
+
+def test_options_of_a_word_that_takes_none_are_refused():
+    with pytest.raises(ConfigError, match="relu takes no options"):
+        MiniBERT(ModelConfig.from_dict({**SIZES, "activation": "relu(x=3)"}))
+
+
+@pytest.mark.parametrize("kind", MODEL)
+def test_every_view_of_the_explorer_shows_a_part_from_one_file(tmp_path, kind):
+    import_file(written(tmp_path, kind))
+    tokenizer = WordPieceTokenizer([*SPECIAL_TOKENS, *WORDS])
+    session = Session(MiniBERT(ModelConfig.from_dict({**SIZES, **MODEL[kind][0]})), tokenizer)
+    query = {"text": "the cat sat", "mask": "2"}
+    steps = ANSWERS["forward"](session, query)["steps"]
+    assert ANSWERS["backward"](session, query)["loss"] > 0
+    for step in steps[1:]:
+        index = ",".join("0" for _ in step["shape"])
+        cell = ANSWERS["cell"](session, {**query, "name": step["name"], "index": index})
+        assert cell["total"] == pytest.approx(cell["value"], rel=1e-4, abs=1e-5)
 
 
 def test_a_word_of_this_package_is_not_taken_for_a_plugin(tmp_path):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, MiniBERTGradients, ModelConfig, NumericalError
+from mini_bert.core.gradients import add_mlm_gradients
 from mini_bert.objectives.masked import MaskedLM, masked_predictions, micro_batches
+from mini_bert.objectives.objective import Loss
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.update import BatchGradients
@@ -98,3 +100,23 @@ def test_a_thread_s_error_reaches_the_caller():
 
     with workers(2) as team, pytest.raises(ValueError, match="three"):
         team.map(fail, range(6))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_objective_may_run_the_model_twice(threads):
+    """As losses of two views of a text do: each backward adds to the same gradients."""
+
+    class Twice(MaskedLM):
+        def add_gradients(self, part, grads, key):
+            for number in range(2):
+                view = None if key is None else (*key, number)
+                loss = add_mlm_gradients(self.model, grads, *part[:4], dropout_key=view)
+            return {"twice": Loss(*loss)}
+
+    model = MiniBERT(CONFIGS[1], dtype=np.float64)
+    once = MiniBERTGradients(model)
+    once.accumulate_mlm(*batch()[:4])
+    with workers(threads) as team:
+        computed = BatchGradients(Twice(model, micro_batch_size=3), team)
+        computed.compute(batch())
+    np.testing.assert_allclose(computed.gradients.flat, 2 * once.gradients.flat, rtol=1e-10, atol=1e-12)

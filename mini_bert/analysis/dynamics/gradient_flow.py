@@ -114,10 +114,11 @@ def _layers(values: Mapping[str, float], L: int) -> list[LayerFlow]:
     for i in range(L):
         after, before = values[f"hidden_{i}"], values["embeddings" if i == 0 else f"hidden_{i - 1}"]
         # the residual sum passes the same gradient to both of its inputs
-        past = [values.get(f"{path}_residual_{i}", values[f"{total}_{i}"])
+        past = [values.get(f"{path}_residual_{i}", values.get(f"{total}_{i}", after))
                 for path, total in (("attention", "middle"), ("ffn", "hidden"))]
         relative = before / top if top else 0.0
-        found.append(LayerFlow(i, after, before, values[f"attention_input_{i}"], past[0], values[f"ffn_input_{i}"],
+        found.append(LayerFlow(i, after, before, values.get(f"attention_input_{i}", 0.0), past[0],
+                               values.get(f"ffn_input_{i}", 0.0),
                                past[1], before / after if after else 0.0, relative, _verdict(before, relative)))
     return found
 

@@ -1,13 +1,13 @@
 """mini-bert find-lr and overfit: two short tests before a long run."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...core.model import MiniBERT
-from ...text.batches import MLMBatches
+from ...objectives.objective import Batches
 from ...text.corpora.corpus import Corpus
-from ...training.config import TrainingConfig, load_run_config
+from ...training.config import TrainingConfig, load_run_config, make_objective
 from ...training.finder import Search, find_learning_rate
 from ...training.initial_model import new_model
 from ...training.overfit import overfit
@@ -72,11 +72,10 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
 
 
 def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
-             seed: int) -> tuple[MiniBERT, TrainingConfig, MLMBatches]:
+             seed: int) -> tuple[MiniBERT, TrainingConfig, Batches[Any]]:
     settings = [*(changes or []), f"training.seed={seed}", f"training.threads={threads}"]
     model, training = load_run_config(config, settings)
     training, corpus = training.resolved(model), Corpus(data)
     require_fitting(corpus, model)
-    batches = MLMBatches(corpus, max_seq_length=training.max_seq_length, batch_size=training.batch_size,
-                      mode=training.sequences, masking=training.masking(), bucket=training.bucket, seed=training.seed)
-    return new_model(model, training, corpus), training, batches
+    network = new_model(model, training, corpus)
+    return network, training, make_objective(training, network).batches(corpus, training)

@@ -59,7 +59,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
     trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
                       tokenizer=corpus.tokenizer, listener=listener, objective=objective)
-    trainer.baselines = baselines(corpus, heldout)
+    trainer.baselines = baselines(corpus, [part for part in heldout if isinstance(part, MLMBatch)])
     trainer.save()
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
@@ -102,6 +102,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
     network = MiniBERT.load(checkpoint)
+    training = training.resolved(network.config)
     objective = make_objective(training, network)
     trainer = Trainer(network, objective.batches(corpus, training), training,
                       heldout=objective.heldout(corpus, training), run=run, tokenizer=corpus.tokenizer,
@@ -110,6 +111,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
     trainer.baselines = {key: float(value) for key, value in about.items() if key in BASELINES} \
         if isinstance(about, dict) else {}
     trainer.state = State.from_json(read_state(checkpoint))
+    trainer.saved = trainer.state.step
     trainer.optimiser.restore(read_optimiser(checkpoint, trainer.optimiser.state), trainer.state.optimiser_steps)
     remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, BoolArray
+from ...arrays import Array, BoolArray, IntArray
 from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Steps
@@ -51,6 +51,10 @@ class TaskHead(ABC):
     @abstractmethod
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         """The scores (N, C), sequence by sequence."""
+
+    def example_targets(self, reads: BoolArray, rng: np.random.Generator) -> IntArray:
+        """Right answers, drawn at random, for a batch in which it reads these tokens: for gradient checks."""
+        return rng.integers(0, self.outputs, len(reads))
 
     def steps(self, h: str) -> Steps:
         yield self.linear.step("task_scores", "Scores of labels", "c", h, "head")
@@ -106,6 +110,9 @@ class TokenHead(TaskHead):
         drop, linear = cache
         return dropout_backward(self.linear.backward(dscores, linear, grads), drop)
 
+    def example_targets(self, reads: BoolArray, rng: np.random.Generator) -> IntArray:
+        return rng.integers(0, self.outputs, int(reads.sum()))
+
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         return np.split(scores, np.cumsum(reads.sum(axis=1))[:-1])               # (tokens read, C) each
 
@@ -130,6 +137,9 @@ class SpanHead(TokenHead):
         reads, inner = cache
         drows = np.ascontiguousarray(dscores.reshape(2, *reads.shape)[:, reads].T)
         return super().backward(drows, inner, grads, ctx)
+
+    def example_targets(self, reads: BoolArray, rng: np.random.Generator) -> IntArray:
+        return np.tile(reads.argmax(axis=1), 2)                                  # the first token read
 
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         return list(scores.reshape(2, *reads.shape).swapaxes(0, 1))              # (2, T) each

@@ -46,7 +46,7 @@ class PlainStack:
             if ctx.recompute:
                 cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
             elif ctx.forward_only:
-                cache = {"hidden": y}
+                cache = {"hidden": y, "_forward_only": True}
             caches.append(cache)
             x = y
         return x, caches
@@ -59,10 +59,11 @@ class PlainStack:
             cache = caches.pop() if forget else caches[depth]
             if "_again" in cache:
                 _, cache = layer.forward(*cache["_again"])
-            elif "x" not in cache:
+            elif "_forward_only" in cache:
                 raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
             dy = layer.backward(dy, cache, grads, inside)
-            grads.complete(self._complete[depth])
+            if ctx.last:
+                grads.complete(self._complete[depth])
         return dy
 
     def steps(self, x: str) -> Steps:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .....errors import ConfigError
 from ....arrays import Array, IntArray
 from ....config import ModelConfig
 from ....context import Context
@@ -24,6 +25,8 @@ from .term import Term
 class RelativeKeys(Term):
     def __init__(self, config: ModelConfig, layer: int, reach: int = 16):
         super().__init__(config, layer)
+        if not isinstance(reach, int) or reach < 1:
+            raise ConfigError(f"relative_keys: reach must be a whole number of at least 1, not {reach}.")
         self.reach, self.scale = reach, 1 / sqrt(config.head_size)
         self.R = ParamSpec(f"relative_keys_{layer}", (2 * reach + 1, config.head_size), config.init_std,
                            component="attention", layer=layer, axes=("distances",), symbol="R")

@@ -27,6 +27,8 @@ class Rotary(Term):
     def __init__(self, config: ModelConfig, layer: int, base: float = 10_000.0, interleaved: bool = False):
         super().__init__(config, layer)
         d_k = config.head_size
+        if isinstance(base, bool) or not isinstance(base, int | float) or base <= 0:
+            raise ConfigError(f"rotary: base must be a number above zero, not {base}.")
         if d_k % 2:
             raise ConfigError(f"rotary needs an even number of features per head, not {d_k}.")
         self.frequencies = base ** (-np.arange(0, d_k, 2) / d_k)                 # (d_k / 2,)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -113,18 +114,24 @@ def make(slot: str, text: "str | Word", *arguments: Any, **more: Any) -> Any:
             raise ConfigError(f"{slot}: {word.name} takes no options, unlike {word}.")
         return named
     try:
+        return named(*arguments, *word.arguments, **more, **word.options)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        _explain(slot, word, named, arguments, more, error)
+        raise
+
+
+def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], more: dict[str, Any],
+             failure: Exception) -> None:
+    """Say in one sentence why a word could not be made, if its options or its signature are the reason."""
+    try:
         inspect.signature(named).bind(*arguments, *word.arguments, **more, **word.options)
     except TypeError as error:
         taken = [name for name, parameter in inspect.signature(named).parameters.items()
                  if parameter.default is not inspect.Parameter.empty and name not in more]
         raise ConfigError(f"{slot}: {word} cannot be made: {error}; its options are {', '.join(taken) or 'none'}, and "
                           f"the slot makes {SLOTS[slot]}.") from None
-    try:
-        return named(*arguments, *word.arguments, **more, **word.options)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        if not word.arguments and not word.options:
-            raise
-        raise ConfigError(f"{slot}: {word} has an option that {word.name} cannot use: {error}.") from None
+    if (word.arguments or word.options) and not isinstance(failure, ConfigError):
+        raise ConfigError(f"{slot}: {word} has an option that {word.name} cannot use: {failure}.") from None
 
 
 def _choices(wrong: str, known: list[str]) -> str:
@@ -160,7 +167,12 @@ def parse_word(text: str, what: str = "A word") -> Word:
 
 def parse_words(text: str, what: str = "A list of words") -> list[Word]:
     """Words joined by +; an empty text has none."""
-    return _Reader(text, what).whole()
+    return list(_parsed(text, what))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, what: str) -> tuple[Word, ...]:
+    return tuple(_Reader(text, what).whole())
 
 
 class _Reader:

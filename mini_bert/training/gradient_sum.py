@@ -116,10 +116,6 @@ class GradientSum:
         elif value is not total:
             self._move(owner, value, total)
 
-    def is_waiting(self, owner: str, number: int) -> bool:
-        """Has this micro-batch's gradient of a parameter arrived, and waits? The answer matters for speed alone."""
-        return (0, number) in self._waiting[owner]
-
     def _add(self, owner: str, left: Array | list[_Piece] | None, right: Array | list[_Piece] | None,
              out: Array | None) -> Array | list[_Piece] | None:
         """left + right, in the memory of the result (`out`) on the leftmost path."""
@@ -156,6 +152,10 @@ class MicroBatchGradients:
         if self._number == 0:
             piece.add_to(self._total.gradients[piece.name], overwrite=not pieces)
             piece = _Piece(piece.name, self._total.gradients[owner])
+        elif piece.x is not None and not piece.is_large_product():
+            product = np.empty(self._total.gradients[piece.name].shape, piece.value.dtype)
+            piece.add_to(product, overwrite=True)     # at once, while its factors are in the processor's cache
+            piece = _Piece(piece.name, product)
         pieces.append(piece)
 
     def add(self, name: str, value: Array) -> None:
@@ -180,9 +180,7 @@ class MicroBatchGradients:
         if self._number == 0:
             return self._total.gradients[owner]
         compact = any(piece.rows is not None or piece.is_large_product() for piece in pieces)
-        # where the other side is there already, a single product is added to it without a temporary of its own
-        at_once = len(pieces) == 1 and self._total.is_waiting(owner, self._number ^ 1)
-        return pieces if compact or at_once else self._total._dense(owner, pieces)
+        return pieces if compact else self._total._dense(owner, pieces)
 
     def finish(self) -> None:
         """The backward is done."""

@@ -104,11 +104,10 @@ class Loop(Generic[Batch, Part]):
         self.seed, self.max_bad_steps = seed, max_bad_steps
         self.loading = 0.0                        # seconds that batches took
 
-    def run(self, after: Callable[[StepResult, Batch], bool | None] = lambda result, batch: None,
-            measured: Callable[[], bool] = lambda: False) -> None:
-        """Take steps; `measured` says before each whether its effect on groups of parameters is wanted."""
+    def run(self, after: Callable[[StepResult, Batch], bool | None] = lambda result, batch: None) -> None:
+        """Take steps to the last, or until `after` returns True."""
         while self.state.step < self.state.total_steps:
-            batch, result = self.advance(measured())
+            batch, result = self.advance()
             if after(result, batch):
                 return
 

@@ -6,8 +6,8 @@ VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
 
-.PHONY: help quickstart test browser screenshots check docs notebooks parity bench-text bench-train bench-scaling \
-	bench-explorer clean
+.PHONY: help quickstart test torture browser screenshots check docs notebooks parity bench-text bench-train bench-scaling \
+	bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -27,6 +27,10 @@ quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a m
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity --ignore=tests/docs
+
+torture: $(VENV)/.test              ## crash, kill, fill the disk and race at every command that writes; 15 minutes
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python tests/torture/chamber.py
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m tests.torture.mutations --count 50000 --seed 0
 
 browser: $(VENV)/.browser           ## test the explorer in a real browser, Debian's chromium
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
@@ -59,6 +63,9 @@ bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --micro-batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config larger --batch-size 8 --against torch
+
+bench-opening: $(VENV)/.installed   ## what digests cost when a model or a corpus is opened; fails above 5 % or 50 ms
+	$(VENV)/bin/python benchmarks/opening.py
 
 bench-scaling: $(VENV)/.installed   ## how time and memory grow with each size
 	$(VENV)/bin/python benchmarks/scaling.py

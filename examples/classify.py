@@ -38,7 +38,7 @@ def main() -> None:
     # The same model is also trained from random weights: the difference is what pre-training is worth.
     result, best = run_task(task, model, config, seeds=range(options.seeds))
     print(f"accuracy on {result.measured_on}, {result.measured} texts")
-    print(f"  fine-tuned           {result.interval('accuracy').mean:.1%}")
+    print(f"  fine-tuned           {result.mean['accuracy'].mean:.1%}")
     print(f"  from random weights  {sum(result.from_random['accuracy']) / options.seeds:.1%}")
     for name, accuracy in result.baselines.items():       # a classifier that does not beat these is useless
         print(f"  {name:19}  {accuracy:.1%}")

@@ -27,41 +27,12 @@ from .interop.huggingface import BertLayout
 from .text.masking import mask_tokens
 from .version import __version__
 
-__all__ = [
-    "AdamW",
-    "CheckpointError",
-    "ConfigError",
-    "Corpus",
-    "CorpusError",
-    "InputError",
-    "MLMDataGenerator",
-    "MathematicalAnalyzer",
-    "MathematicalExplorer",
-    "MiniBERT",
-    "MiniBERTGradients",
-    "MiniBertError",
-    "MiniTransformerLayer",
-    "ModelConfig",
-    "ModelFactory",
-    "NumericalError",
-    "ParameterError",
-    "Trainer",
-    "TrainingAnalyzer",
-    "TrainingConfig",
-    "VocabularyError",
-    "WordPieceTokenizer",
-    "__version__",
-    "gradient_check",
-    "import_file",
-    "keep_freed_memory",
-    "load",
-    "load_config",
-    "load_preset",
-    "mask_tokens",
-    "mlm_cross_entropy",
-    "preset_names",
-    "register",
-]
+__all__ = ["AdamW", "CheckpointError", "ConfigError", "Corpus", "CorpusError", "InputError", "MLMDataGenerator",
+           "MathematicalAnalyzer", "MathematicalExplorer", "MiniBERT", "MiniBERTGradients", "MiniBertError",
+           "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Trainer",
+           "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer", "__version__",
+           "gradient_check", "import_file", "keep_freed_memory", "load", "load_config", "load_preset", "mask_tokens",
+           "mlm_cross_entropy", "preset_names", "register"]
 
 if TYPE_CHECKING:
     from .analysis.dynamics.training_analyzer import TrainingAnalyzer
@@ -72,14 +43,14 @@ if TYPE_CHECKING:
     from .text.generator import MLMDataGenerator
     from .text.wordpiece.tokenizer import WordPieceTokenizer
     from .training.config import TrainingConfig
-    from .training.memory import keep_freed_memory
     from .training.optimisers.adamw import AdamW
     from .training.trainer import Trainer
+    from .training.workers import keep_freed_memory
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
 _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
-          "Trainer": "training.trainer", "keep_freed_memory": "training.memory",
+          "Trainer": "training.trainer", "keep_freed_memory": "training.workers",
           "TrainingAnalyzer": "analysis.dynamics.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer",
           "import_file": "plugins"}

@@ -1,8 +1,19 @@
 """The package's exceptions. A message is one sentence: what is wrong, with which value, and what to do."""
 
+import re
+
+# control characters and line ends: a message quotes files, and may neither have several lines nor steer a terminal
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LONGEST = 2000               # characters of a message; of a longer one the middle is left out
+
 
 class MiniBertError(Exception):
     """The base class of all errors that Mini-BERT raises on purpose."""
+
+    def __init__(self, message: str = ""):
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} [...] {message[-_LONGEST // 4 :]}"
+        super().__init__(_CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), message))
 
 
 class ConfigError(MiniBertError, ValueError):

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
-from .core.storage.checksums import verify_if_checked
 from .errors import CheckpointError
 from .pretrained import model_directory, shipped_names
 
@@ -19,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
-    """Load a shipped model by name, or a model from a directory: one that `save` wrote, a run's checkpoint, or a
-    Hugging Face or sentence-transformers BERT. The model remembers the directory as `model.source`."""
+    """Load a shipped model by name, or a model from a directory: one that `save` wrote, a run (its best model, or else
+    its final one), a run's checkpoint, or a Hugging Face or sentence-transformers BERT.
+
+    The model remembers the directory as `model.source`.
+    """
     directory = model_directory(name_or_directory)
     _require_directory(str(name_or_directory), directory)
-    verify_if_checked(directory)                      # refuse a run's checkpoint that has changed since it was written
     model = MiniBERT.load(directory, dtype=dtype)
     model.source = directory
     return model

@@ -1,4 +1,4 @@
-"""A one-minute test of an installation: sizes, forward, loss, backward, one step, and all gradient checks."""
+"""A one-minute test of an installation: sizes, forward, loss, backward, one step, all gradient checks, all formulas."""
 
 from collections.abc import Iterator
 from math import isfinite, log
@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .checks.check_all import check_all
+from .checks.formulas import FormulaResult
 from .core.config import MASK
 from .core.gradients import MiniBERTGradients
 from .core.model import MiniBERT
 from .randomness import generator
 from .text.masking import mask_tokens
-from .training.memory import keep_freed_memory, training_memory
+from .training.memory import training_memory
 from .training.runs.process_memory import peak_resident_bytes
+from .training.workers import keep_freed_memory
 
 PARAMETERS = 4_498_880
 MEMORY_LIMIT = 10 * 10**9         # bytes; any laptop has these
@@ -26,7 +28,7 @@ class Outcome(NamedTuple):
 
 
 def selftest(seed: int = 0) -> Iterator[Outcome]:
-    """One training step of Mini-BERT at full size, then all gradient checks."""
+    """One training step of Mini-BERT at full size, then all gradient checks and formulas."""
     keep_freed_memory()
     model = MiniBERT(seed=seed)
     config = model.config
@@ -68,9 +70,14 @@ def selftest(seed: int = 0) -> Iterator[Outcome]:
                      f"{predicted / 1e6:.0f} MB predicted for training at batch 32"
                      + (f", {used / 1e6:.0f} MB at the peak so far" if used else ""))
 
-    results = list(check_all(seed=seed))
+    everything = list(check_all(seed=seed))
+    results = [result for result in everything if not isinstance(result, FormulaResult)]
     worst = max(results, key=lambda result: result.error if isfinite(result.error) else float("inf"))
     failed = sum(not result.passed for result in results)
     yield Outcome("gradients", failed == 0,
                      f"{len(results) - failed} of {len(results)} agree with finite differences; "
                      f"worst relative error {worst.error:.1e} ({worst.subject}, {worst.gradient})")
+    formulas = [result for result in everything if isinstance(result, FormulaResult)]
+    wrong = [result.sentence for result in formulas if not result.passed]
+    yield Outcome("formulas", not wrong, " ".join([f"{len(formulas) - len(wrong)} of {len(formulas)} give the numbers "
+                                                   "of their steps", *wrong[:1]]))

@@ -3,42 +3,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Diagnosis",
-    "Finding",
-    "MathematicalAnalyzer",
-    "MathematicalExplorer",
-    "TrainingAnalyzer",
-    "analyze_gradient_flow",
-    "analyze_gradient_magnitudes_by_layer",
-    "analyze_learning_rate_sensitivity",
-    "analyze_loss_landscape",
-    "analyze_weight_evolution",
-    "compare_layer_representations",
-    "compute_layer_wise_learning_rates",
-    "compute_stable_rank",
-    "detect_mode_collapse",
-    "examine",
-    "explain_cell",
-    "explain_prediction",
-    "explore_attention_heads",
-    "gradient_noise_scale",
-    "gradient_times_input",
-    "head_importance_by_gradient",
-    "head_importance_by_masking",
-    "integrated_gradients",
-    "lens_of_text",
-    "measure_head_importance",
-    "patch_activations",
-    "patch_texts",
-    "query_key_terms",
-    "representation_evolution",
-    "step_through_backward_pass",
-    "step_through_forward_pass",
-    "track_weight_changes",
-    "verify_entry",
-    "weight_spectrum",
-]
+__all__ = ["Diagnosis", "Finding", "MathematicalAnalyzer", "MathematicalExplorer", "TrainingAnalyzer",
+           "analyze_gradient_flow", "analyze_gradient_magnitudes_by_layer", "analyze_learning_rate_sensitivity",
+           "analyze_loss_landscape", "analyze_weight_evolution", "compare_layer_representations",
+           "compute_layer_wise_learning_rates", "compute_stable_rank", "detect_mode_collapse", "examine",
+           "explain_cell", "explain_prediction", "explore_attention_heads", "gradient_noise_scale",
+           "gradient_times_input", "head_importance_by_gradient", "head_importance_by_masking", "integrated_gradients",
+           "lens_of_text", "measure_head_importance", "patch_activations", "patch_texts", "query_key_terms",
+           "representation_evolution", "step_through_backward_pass", "step_through_forward_pass",
+           "track_weight_changes", "verify_entry", "weight_spectrum"]
 
 if TYPE_CHECKING:
     from .attention.heads import explore_attention_heads, query_key_terms

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.gradients import add_mlm_gradients
+from ..core.gradients import require_finite
 from ..core.model import MiniBERT
 from ..core.params import Parameters
 from ..errors import InputError
-from ..objectives.masked import masked_predictions, micro_batches
+from ..objectives.masked import MaskedLM, masked_predictions, micro_batches
 from ..text.batches import MLMBatch
+from ..training.update import BatchGradients
 from ..training.workers import Workers
 
 DataBatch = MLMBatch | Sequence[Any]
@@ -45,11 +46,8 @@ def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
 
 def batch_gradient(model: MiniBERT, batch: MLMBatch) -> tuple[float, Parameters]:
     """The mean loss and its gradient, without dropout."""
-    gradients = model.params.zeros_like()
-    total, count = 0.0, 0
-    for part in micro_batches(batch, _AT_A_TIME):
-        loss, masked = add_mlm_gradients(model, gradients, part.input_ids, part.target_ids, part.mask_positions,
-                                         part.attention_mask, token_types=part.token_types)
-        total, count = total + loss, count + masked
-    gradients.flat /= count
-    return total / count, gradients
+    computed = BatchGradients(MaskedLM(model, micro_batch_size=_AT_A_TIME), Workers(1))
+    loss = computed.compute(batch)["masked"]
+    require_finite(computed.gradients, loss.total)
+    computed.gradients.flat /= loss.count
+    return loss.mean, computed.gradients

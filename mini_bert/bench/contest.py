@@ -39,6 +39,7 @@ class BenchTask:
     threads: int = 2
     recompute: bool = False
     seed: int = 0
+    imports: tuple[str, ...] = ()         # files of the user's own, whose words the config may use
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..configs import load_config
 from ..core.config import ModelConfig
+from ..plugins import import_file
 from ..randomness import generator
 from ..text.batches import MLMBatch
 from ..text.masking import mask_tokens
@@ -66,6 +67,8 @@ def serve(makers: Makers) -> None:
         answers.write(json.dumps(content) + "\n")
         answers.flush()
 
+    for file in task.imports:
+        import_file(file)
     step = makers[name](load_config(task.config), task)
     for line in sys.stdin:
         seconds, loss = [], 0.0

@@ -1,18 +1,22 @@
-"""All that finite differences prove: every operation, and every parameter of every kind of model."""
+"""All that can be proved by numbers: every operation, every parameter of every kind of model, every formula."""
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 from .. import objectives  # noqa: F401  (they fill the registry)
 from ..configs import load_preset, preset_names
 from ..core.config import SLOTS, ModelConfig
 from ..core.gradcheck import CheckResult
 from ..core.ops import Activation, Operation, operations
+from ..core.registry import SLOTS as REGISTRY_SLOTS
 from ..core.registry import find, plugin_file, words
 from ..errors import InputError
+from .formulas import check_formulas
 from .heads import check_objective, check_task_head
 from .models import check_model, distinct_slots, shrink
 
+PROVED = (*SLOTS, "score_term", "task_head", "objective")     # slots whose words can be checked by name
 MODELS, TASKS, OBJECTIVES, PROBES = "models", "tasks", "objectives", "probes"
 
 
@@ -44,32 +48,48 @@ def operations_to_check() -> Iterator[Operation]:
 
 def objective_checks(seed: int = 0) -> Iterator[CheckResult]:
     """Every parameter's gradient of each objective's own loss."""
-    smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
     for word in words("objective"):
-        yield from check_objective(word, shrink(smooth, load_preset("debug")), seed)
+        yield from check_objective(word, _smooth(), seed)
+
+
+def _smooth() -> ModelConfig:
+    """A small encoder without kinks."""
+    smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
+    return shrink(smooth, load_preset("debug"))
+
+
+def _check(name: str, config: ModelConfig, seed: int) -> Iterator[CheckResult]:
+    yield from check_model(name, config, seed)
+    yield from check_formulas(name, config, seed)
 
 
 def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]:
-    """Check the named subjects, or all of them, one gradient after the other."""
+    """Check the named subjects, or all of them: one gradient after the other, and the formulas of the models."""
     models = models_to_check()
-    words_of_models = {name.partition(": ")[2]: name for name in models if ": " in name}
     for name in names:
-        if name in words_of_models:
-            yield from check_model(words_of_models[name], models[words_of_models[name]], seed)
-        elif name not in subjects():
+        found = [partial(check_task_head, name, _smooth(), seed)] if name in words("task_head") else []
+        found += [partial(check_objective, name, _smooth(), seed)] if name in words("objective") else []
+        found += [partial(_check, model, config, seed) for model, config in models.items()
+                  if name in (part.partition(": ")[2] for part in model.split(", "))]
+        if not found and name not in subjects():
+            from ..training import optimisers  # noqa: F401  (they fill the registry, and no check needs them)
+
+            if (slot := next((slot for slot in REGISTRY_SLOTS if name in words(slot)), None)) is not None:
+                raise InputError(f"{name!r} is a word of the slot {slot}, which has no gradient of its own to check.")
             near = get_close_matches(name, subjects(), n=1, cutoff=0.0)[0]
             raise InputError(f"There is nothing called {name!r} to check; the nearest is {near!r}, "
                              f"and all are {', '.join(subjects())}.")
+        for check in found:
+            yield from check()
     for operation in operations_to_check():
         if not names or operation.name in names:
             yield from operation.check(seed)
     if not names or MODELS in names:
         for name, config in models.items():
-            yield from check_model(name, config, seed)
+            yield from _check(name, config, seed)
     if not names or TASKS in names:
-        smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
         for head in words("task_head"):
-            yield from check_task_head(head, shrink(smooth, load_preset("debug")), seed)
+            yield from check_task_head(head, _smooth(), seed)
     if not names or OBJECTIVES in names:
         yield from objective_checks(seed)
     if not names or PROBES in names:

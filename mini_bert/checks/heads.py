@@ -6,11 +6,10 @@ import numpy as np
 
 from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult
-from ..core.gradients import MiniBERTGradients
 from ..core.model import MiniBERT
-from ..core.registry import make
+from ..core.params import Gradients
 from ..core.task_model import TaskBatch, TaskModel
-from ..objectives.objective import Losses
+from ..objectives.making import objective_from
 from ..randomness import generator
 from .models import check_directions
 
@@ -30,22 +29,23 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
     targets = model.task.example_targets(model.task.reads(mask, places), rng)
     batch = TaskBatch(ids, mask, targets, places)
 
-    def loss(grads: MiniBERTGradients) -> float:
-        return model.add_gradients(batch, grads.gradients, (seed, 0))[0]
+    def loss(grads: Gradients) -> float:
+        return model.add_gradients(batch, grads, (seed, 0))[0]
 
-    yield from check_directions(f"task head: {head}", "padding, dropout", model, loss, rng)
+    yield from check_directions(f"task head: {head}", "padding, dropout", model.params, loss, rng)
 
 
 def check_objective(word: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
-    """Every parameter's gradient of an objective's summed loss, on the small batch that it makes for this."""
+    """Every parameter's gradient of an objective's losses, each times a random factor, on its small example."""
     rng = generator(seed, "objective check", word)
     model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
-    model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
-    objective = make("objective", word, model)
-    part = objective.example(rng)
+    objective = objective_from(word, model, micro_batch_size=2)
+    objective.params.flat += 0.1 * rng.standard_normal(objective.params.flat.size)
+    parts = objective.micro_batches(objective.example(rng))
+    factors = {name: float(rng.uniform(0.5, 2.0)) for name in objective.losses}
 
-    def loss(grads: MiniBERTGradients) -> float:
-        losses: Losses = objective.add_gradients(part, grads.gradients, (seed, 0))
-        return sum(found.total for found in losses.values())
+    def loss(grads: Gradients) -> float:
+        sums = [objective.add_gradients(part, grads, (seed, number), factors) for number, part in enumerate(parts)]
+        return sum(factors[name] * total for part in sums for name, total in part.items())
 
-    yield from check_directions(f"objective: {word}", "padding, dropout", model, loss, rng)
+    yield from check_directions(f"objective: {word}", "padding, dropout", objective.params, loss, rng)

@@ -16,6 +16,7 @@ from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult, relative_error
 from ..core.gradients import MiniBERTGradients
 from ..core.model import MiniBERT
+from ..core.params import Parameters
 from ..errors import NumericalError
 from ..randomness import generator
 
@@ -68,41 +69,50 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
 
     if model.modules.predicts_words:
-        def masked_loss(grads: MiniBERTGradients) -> float:
-            return grads.accumulate_mlm(ids, ids, chosen, mask, **context)[0]
+        def masked_loss(grads: Parameters) -> float:
+            return MiniBERTGradients(model, grads).accumulate_mlm(ids, ids, chosen, mask, **context)[0]
 
-        def mean_loss(grads: MiniBERTGradients) -> float:
+        def mean_loss(grads: Parameters) -> float:
             logits, cache = model.forward(ids, mask, **context)
-            loss, dlogits = grads.compute_mlm_loss_and_gradients(logits, ids, chosen)
-            grads.backward_from_logits(dlogits, cache)
+            wanted = MiniBERTGradients(model, grads)
+            loss, dlogits = wanted.compute_mlm_loss_and_gradients(logits, ids, chosen)
+            wanted.backward_from_logits(dlogits, cache)
             return loss
 
-        yield from check_directions(name, "masked positions", model, masked_loss, rng)
-        yield from check_directions(name, "all logits", model, mean_loss, rng)
+        yield from check_directions(name, "masked positions", model.params, masked_loss, rng)
+        yield from check_directions(name, "all logits", model.params, mean_loss, rng)
 
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
 
-    def all_outputs(grads: MiniBERTGradients) -> float:
+    def all_outputs(grads: Parameters) -> float:
         hidden, cache = model.encode(ids, mask, **context)
         loss, dhidden = float((hidden * cotangent).sum()), cotangent
         if model.modules.pools:
-            pooled, pool_cache = model.pool(hidden)
+            pooled, pool_cache = model.pool(hidden, mask)
             loss += float((pooled * pool_cotangent).sum())
-            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads.gradients)
-        grads.backward_from_hidden(dhidden, cache)
+            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads)
+        MiniBERTGradients(model, grads).backward_from_hidden(dhidden, cache)
         return loss
 
-    yield from check_directions(name, "all hidden states", model, all_outputs, rng)
+    yield from check_directions(name, "all hidden states", model.params, all_outputs, rng)
+
+    alone, between = model.params.zeros_like(), model.params.zeros_like()
+    for grads in (alone, between):
+        _, cache = model.encode(ids, mask, **context)
+        if grads is between:
+            model.encode(ids[::-1], mask[::-1], **context)
+        MiniBERTGradients(model, grads).backward_from_hidden(cotangent, cache)
+    yield CheckResult(name, "another pass in between", "all", relative_error(between.flat, alone.flat))
 
 
-def check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[MiniBERTGradients], float],
-                      rng: np.random.Generator) -> list[CheckResult]:
+def check_directions(name: str, case: str, params: Parameters, loss: Callable[[Parameters], float],
+                     rng: np.random.Generator) -> list[CheckResult]:
     """One result a parameter. `loss` adds its gradients to what it is given."""
-    grads, discarded = MiniBERTGradients(model), MiniBERTGradients(model)
+    grads, discarded = params.zeros_like(), params.zeros_like()
     loss(grads)
     analytic, numeric = [], []
-    for parameter, value in model.params.items():
+    for parameter, value in params.items():
         before = value.copy()
         # in units of the parameter's own size, so that all parameters are on one scale
         direction = rng.standard_normal(value.shape) * np.sqrt(np.mean(before**2))
@@ -111,12 +121,12 @@ def check_directions(name: str, case: str, model: MiniBERT, loss: Callable[[Mini
             value[...] = start + distance * way
             return loss(discarded)
 
-        analytic.append(float((grads.gradients[parameter] * direction).sum()))
+        analytic.append(float((grads[parameter] * direction).sum()))
         numeric.append(_slope(moved))
         value[...] = before
     largest = max(map(abs, analytic))
     return [CheckResult(name, case, parameter, relative_error(np.array([a, largest]), np.array([n, largest])))
-            for parameter, a, n in zip(model.params, analytic, numeric, strict=True)]
+            for parameter, a, n in zip(params, analytic, numeric, strict=True)]
 
 
 def _slope(moved: Callable[[float], float]) -> float:

@@ -8,7 +8,10 @@ from typing import NoReturn
 
 
 def main() -> None:
-    """Run the command line. Invalid input ends it with one sentence on standard error and exit code 2."""
+    """Run the command line. Invalid input ends it with one sentence on standard error and exit code 2.
+
+    An error in a variant of the user's own is shown with the lines of the user's files alone, and exit code 1.
+    """
     try:
         from .app import app
     except ModuleNotFoundError as error:
@@ -32,6 +35,14 @@ def main() -> None:
         where = f"{str(error.filename)[:200]}: " if error.filename else ""
         print(f"mini-bert: {where}{error.strerror or error}.", file=sys.stderr)
         sys.exit(2)
+    except Exception as error:
+        from ..plugins import failure_of_variant  # not above: it brings the core along, which `--help` does not need
+
+        shown = failure_of_variant(error)
+        if shown is None:
+            raise
+        print(f"mini-bert: {shown}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

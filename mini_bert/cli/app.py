@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from .. import __version__
-from .imports import Imports, load_imports, with_imports
+from .shared_options import Imports, load_imports, with_shared_options
 
 # panel of --help -> command -> (module:member, line in --help); the member is a function or, for a command with
 # subcommands, a typer.Typer
@@ -82,12 +82,12 @@ class _Commands(Mapping[str, Any]):
         module, _, member = _TARGETS[name].partition(":")
         target = getattr(import_module(f".{module}", __package__), member)
         if isinstance(target, typer.Typer):
-            for registered in target.registered_commands if name not in WITHOUT_MODEL else ():
-                registered.callback = with_imports(registered.callback)
+            for registered in target.registered_commands:
+                registered.callback = with_shared_options(registered.callback, imports=name not in WITHOUT_MODEL)
             command: Any = get_group(target)
         else:
             single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
-            single.command(name)(target if name in WITHOUT_MODEL else with_imports(target))
+            single.command(name)(with_shared_options(target, imports=name not in WITHOUT_MODEL))
             command = get_command(single)
         command.name = name
         return command

@@ -1,4 +1,5 @@
-"""--config: take the options of a command from a YAML file. Options on the command line win."""
+"""--config: take the options of a command from a YAML file. Options on the command line win, those of --set one by
+one."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,6 +24,16 @@ def _use(context: typer.Context, name: str | None) -> str | None:
             defaults[str(parameter.name)] = _value(value, getattr(parameter, "multiple", False))
         context.default_map = defaults
     return name
+
+
+def with_settings_of_file(context: typer.Context, parameter: typer.CallbackParam,
+                          given: list[str] | None) -> list[str] | None:
+    """The callback of --set: its settings come behind those of the file, so that they win one by one."""
+    in_file = (context.default_map or {}).get(str(parameter.name))
+    source = context.get_parameter_source(str(parameter.name))
+    if in_file is None or source is None or source.name != "COMMANDLINE":
+        return given
+    return [*in_file, *(given or ())]
 
 
 def _key(parameter: Any) -> str:

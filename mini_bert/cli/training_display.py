@@ -68,6 +68,7 @@ class TrainingDisplay(Listener):
 def _line(record: dict[str, Any]) -> str:
     parts = [f"step {record['step']:>6,}/{record['total_steps']:,}"]
     parts.append("loss not finite" if record["loss"] is None else f"loss {record['loss']:.4f}")
+    parts += [f"{name} {value:.4f}" for name, value in record.get("losses", {}).items() if value is not None]
     if record.get("eval_loss") is not None:
         accuracy = f"  accuracy {record['masked_accuracy']:.1%}" if "masked_accuracy" in record else ""
         parts.append(f"held-out {record['eval_loss']:.4f}{accuracy}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.config import ModelConfig
 from ..errors import ConfigError
+from ..readers import parse_yaml, read_text, read_yaml
 
 _PRESETS = Path(__file__).parent / "model"
 _TRAINING = Path(__file__).parent / "training"
@@ -28,12 +29,12 @@ def load_preset(name: str) -> ModelConfig:
         raise ConfigError(f"There is no preset {name[:100]!r}; the nearest is {near!r}, and all are "
                           f"{', '.join(preset_names())}.")
     source = f"The preset {name}"
-    return ModelConfig.from_dict(_read((_PRESETS / f"{name}.yaml").read_text("utf-8"), source), source)
+    return ModelConfig.from_dict(parse_yaml(_preset_text(name), ConfigError, source), source)
 
 
 def describe_preset(name: str) -> str:
     """The sentence at the head of a preset's file."""
-    return (_PRESETS / f"{name}.yaml").read_text("utf-8").splitlines()[0].lstrip("# ")
+    return _preset_text(name).splitlines()[0].lstrip("# ")
 
 
 def load_config(name_or_file: str | PathLike[str]) -> ModelConfig:
@@ -52,7 +53,7 @@ def load_sections(name_or_file: str | PathLike[str]) -> tuple[ModelConfig, dict[
     is_name = path.name == str(name_or_file) and path.suffix not in (".yaml", ".yml")
     if is_name and (str(path) in (*preset_names(), *_ALIASES) or not _is_file(path)):
         return load_preset(str(path)), _training_preset(_ALIASES.get(str(path), str(path)))
-    values = _read_file(path)
+    values = read_yaml(path, ConfigError) or {}
     if not isinstance(values, dict) or not {"model", "training"} & values.keys():
         return ModelConfig.from_dict(values, str(path)), {}
     for key in values:
@@ -73,7 +74,7 @@ def load_options(name_or_file: str | PathLike[str]) -> dict[str, Any]:
     if not _is_file(path):
         raise ConfigError(f"There is no config file {str(name_or_file)[:200]}; name a YAML file, or one of "
                           f"{', '.join(shipped)}.")
-    values = _read_file(path)
+    values = read_yaml(path, ConfigError) or {}
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must map names of options to values.")
     return values
@@ -81,7 +82,11 @@ def load_options(name_or_file: str | PathLike[str]) -> dict[str, Any]:
 
 def _training_preset(name: str) -> dict[str, Any]:
     file = _TRAINING / f"{name}.yaml"
-    return dict(_read(file.read_text("utf-8"), str(file))) if file.is_file() else {}
+    return dict(read_yaml(file, ConfigError)) if file.is_file() else {}
+
+
+def _preset_text(name: str) -> str:
+    return read_text(_PRESETS / f"{name}.yaml", ConfigError)
 
 
 def _is_file(path: Path) -> bool:
@@ -89,21 +94,3 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):             # a name that no file can have
         return False
-
-
-def _read_file(path: Path) -> Any:
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    return _read(text, str(path))
-
-
-def _read(text: str, source: str) -> Any:
-    import yaml
-
-    try:
-        values: Any = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{source} is not valid YAML: {' '.join(str(error).split())[:300]}.") from None
-    return {} if values is None else values

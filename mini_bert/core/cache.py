@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..errors import InputError
 from .arrays import Array
 from .context import Context
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,18 @@ class Deferred:
 def resolved(part: Mapping[str, Any]) -> dict[str, Any]:
     """A component's cache with all its activations computed."""
     return {name: value.compute() if isinstance(value, Deferred) else value for name, value in part.items()}
+
+
+def of_layer(values: Mapping[str, Value], name: str, layer: int) -> Value:
+    """The value of attention that has this name in a layer; refused where the layer's block has no attention."""
+    if f"{name}_{layer}" not in values:
+        raise InputError(f"Layer {layer} of this model computes no {name}: its block has no attention of this kind.")
+    return values[f"{name}_{layer}"]
+
+
+def of_every_layer(values: Mapping[str, Value], name: str, layers: int) -> list[Value]:
+    """The value of attention that has this name, such as attention_weights, layer by layer."""
+    return [of_layer(values, name, layer) for layer in range(layers)]
 
 
 @dataclass(eq=False)

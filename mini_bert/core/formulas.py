@@ -8,7 +8,25 @@ parameters, and d{y} is the gradient that arrives at the result; sum_t adds up t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
+
+
+class Terms(Enum):
+    """The terms whose sum is one number of a step: how `explain_cell` writes it out.
+
+    FORMULA has a single term, the formula's own value, and serves any step; the others want the inputs and parameters
+    that they name.
+    """
+
+    FORMULA = "the formula itself"
+    ROW = "the entry of the row of {E} that is looked up"
+    INPUTS = "the inputs at the same place"
+    LINEAR = "the products of {0}'s row and {W}'s column, and {b}; {0} and the result may be split into heads"
+    SCORES = "the products of a query of {0} and a key of {1}, divided by sqrt(d_k), and the biases {2}, {3}, ..."
+    SOFTMAX = "the exponentials of {0}'s row"
+    WEIGHTED = "the products of a row of weights {0} and a column of {1}, in one head"
+    NORMALISED = "{gamma} times the normalised {0}, and {beta}"
 
 
 @dataclass(frozen=True)
@@ -22,6 +40,8 @@ class Formula:
     where: tuple[str, ...] = ()               # the meaning of names in `forward`
     gradient_where: tuple[str, ...] = ()      # the meaning of names in the gradients, each before the names it uses
     rows: str = ""                            # of a lookup: which rows of its table are read: ids, types or t
+    terms: Terms = Terms.FORMULA              # of the sum behind one number of its result
+    signed: bool = True                       # may its result be below zero? A probability is not
     kink: float | None = None                 # of an activation: the input at which its slope jumps
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)  # of its own, by name
 
@@ -59,9 +79,10 @@ def in_layer(steps: Iterable[StepSpec], layer: int) -> Steps:
 
 
 # what needs no operation
-SAME = Formula("same", "{0}", ("d{y}",))
+SAME = Formula("same", "{0}", ("d{y}",), terms=Terms.INPUTS)
 
 
 def sum_of(n: int) -> Formula:
     """The sum of n inputs."""
-    return SAME if n == 1 else Formula("sum", " + ".join(f"{{{i}}}" for i in range(n)), ("d{y}",) * n)
+    return SAME if n == 1 else Formula("sum", " + ".join(f"{{{i}}}" for i in range(n)), ("d{y}",) * n,
+                                       terms=Terms.INPUTS)

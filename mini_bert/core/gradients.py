@@ -5,10 +5,12 @@ add up, and one division by the total count at the end gives the gradient of the
 counts of the parts were.
 """
 
+from math import isfinite
+
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, NumericalError
 from .arrays import Array, BoolArray, IntArray
 from .cache import Cache
 from .context import DropoutKey
@@ -29,22 +31,29 @@ def mlm_cross_entropy(logits: Array, target_ids: IntArray, mask_positions: BoolA
 
 
 class MiniBERTGradients:
-    """A model's gradients: `gradients["W_Q_0"]` is a view of one flat buffer, like the parameter."""
+    """A model's gradients: `gradients["W_Q_0"]` is a view of one flat buffer, like the parameter.
 
-    def __init__(self, model: MiniBERT):
+    They are added to `gradients` if that is given, and start from zero otherwise.
+    """
+
+    def __init__(self, model: MiniBERT, gradients: Parameters | None = None):
         self.model = model
-        self.gradients: Parameters = model.params.zeros_like()
+        self.gradients: Parameters = model.params.zeros_like() if gradients is None else gradients
 
     def zero_gradients(self) -> None:
         self.gradients.flat.fill(0)
 
     def backward_from_logits(self, dlogits: Array, cache: Cache) -> None:
         """Add the gradients that follow from d loss / d logits."""
-        self.model.backward(dlogits, cache, self.gradients)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.model.backward(dlogits, cache, self.gradients)
+        require_finite(self.gradients)
 
     def backward_from_hidden(self, dhidden: Array, cache: Cache) -> None:
         """Add the gradients that follow from d loss / d hidden, for losses on `encode`'s output."""
-        self.model.encode_backward(dhidden, cache, self.gradients)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.model.encode_backward(dhidden, cache, self.gradients)
+        require_finite(self.gradients)
 
     def compute_mlm_loss_and_gradients(self, logits: Array, target_ids: IntArray,
                                        mask_positions: BoolArray) -> tuple[float, Array]:
@@ -64,18 +73,31 @@ class MiniBERTGradients:
         Adds the gradient of the summed loss and returns (sum, count); divide the gradients by the total
         count after the last batch.
         """
-        return add_mlm_gradients(self.model, self.gradients, input_ids, target_ids, mask_positions, attention_mask,
-                                 token_types=token_types, dropout_key=dropout_key)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = add_mlm_gradients(self.model, self.gradients, input_ids, target_ids, mask_positions, attention_mask,
+                                     token_types=token_types, dropout_key=dropout_key)
+        require_finite(self.gradients, loss[0])
+        return loss
+
+
+def require_finite(gradients: Parameters, loss: float = 0.0) -> None:
+    """Refuse a loss or gradients that are not finite. Training needs no such pass: it reads the gradient's norm."""
+    if not isfinite(loss):
+        raise NumericalError("The loss is not finite: the weights are too large for this precision.")
+    if not np.isfinite(gradients.flat).all():
+        broken = next(name for name in gradients if not np.isfinite(gradients[name]).all())
+        raise NumericalError(f"The gradient of {broken} is not finite: the weights are too large for this precision, "
+                             "or a backward is wrong.")
 
 
 def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
                       mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
                       token_types: IntArray | None = None, dropout_key: DropoutKey | None = None,
-                      recompute: bool = False, last: bool = False) -> tuple[float, int]:
+                      recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
     """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, into the gradients that are given.
 
-    With `recompute`, each layer's activations are computed again in the backward instead of kept; with `last`, no other
-    backward may add to `grads` after this one.
+    Adds `factor` times the gradients of the summed loss. With `recompute`, each layer's activations are computed again
+    in the backward instead of kept; with `last`, no other backward may add to `grads` after this one.
     """
     selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
@@ -84,7 +106,7 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
     count = len(logits)
     loss, loss_cache = cross_entropy_forward(logits, targets[selected], overwrite=True)
     del logits                                    # from here on nobody else may hold what the backward forgets
-    dlogits = [cross_entropy_backward(1.0, loss_cache, overwrite=True)]
+    dlogits = [cross_entropy_backward(factor, loss_cache, overwrite=True)]
     del loss_cache
     model.backward(dlogits.pop(), cache, grads, forget=True, last=last)
     return loss, count

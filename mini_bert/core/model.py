@@ -138,20 +138,27 @@ class MiniBERT:
 
     # ---------------------------------------------------------------- sequence summaries
 
-    def pool(self, hidden: Array) -> tuple[Array, Any]:
-        """One vector (B, H) per sequence, from hidden states (B, T, H), if the model has a pooler."""
-        B, T, H = _three_axes(hidden, "hidden")
+    def pool(self, hidden: Array, attention_mask: npt.ArrayLike | None = None) -> tuple[Array, Any]:
+        """One vector (B, H) per sequence, from hidden states (B, T, H), if the model has a pooler.
+
+        The pooler reads the tokens that it chooses among the real ones, which `attention_mask` (B, T) marks.
+        """
+        B, T, _ = _three_axes(hidden, "hidden")
         rows = check_floats(hidden, "hidden", (B, T, self.config.hidden_size), dtype=self.dtype)
-        ctx = Context(Selection(B, 1))
-        pooled, cache = self.modules.pooler.forward(self.params, rows.reshape(B, T, H)[:, 0], ctx)
-        return pooled, (T, ctx, cache)
+        key_mask = None if attention_mask is None else check_key_mask(attention_mask, (B, T), "hidden")
+        real = np.ones((B, T), bool) if key_mask is None else key_mask
+        select = Selection(B, T, self.modules.pooler.reads(real, None))
+        ctx = Context(select, key_mask)
+        pooled, cache = self.modules.pooler.forward(self.params, select.take(rows), ctx)
+        return pooled, (ctx, cache)
 
     def pool_backward(self, dpooled: Array, cache: Any, grads: Gradients) -> Array:
-        """dpooled (B, H) -> dhidden (B, T, H), which is zero behind the first token."""
-        T, ctx, pooler = cache
-        dhidden = np.zeros((len(dpooled), T, self.config.hidden_size), self.dtype)
-        dhidden[:, 0] = self.modules.pooler.backward(dpooled, pooler, grads, ctx)
-        return dhidden
+        """dpooled (B, H) -> dhidden (B, T, H), which is zero at the tokens that the pooler does not read."""
+        ctx, pooler = cache
+        select = ctx.select
+        dhidden = np.zeros((select.B * select.T, self.config.hidden_size), self.dtype)
+        select.take_backward(self.modules.pooler.backward(dpooled, pooler, grads, ctx), dhidden)
+        return dhidden.reshape(select.B, select.T, -1)
 
     # ---------------------------------------------------------------- one part at a time
 

@@ -2,7 +2,8 @@
 
 An optimiser, a norm, an average or a checkpoint acts on `params.flat`, one array; a layer reads
 `params["W_Q_0"]`, which is a view of its part. A gradient store is another Parameters of the same
-layout. A tie is a second name for the same memory: what is added under either name adds up.
+layout. A tie is a second name for the same memory: what is added under either name adds up. The parameters of several
+models can be joined in one buffer: see objectives/joint_params.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,13 +34,14 @@ class ParamSpec:
     layer: int | None = None
     axes: tuple[str, ...] = ()            # what the axes run over, where that matters: "vocabulary", "positions"
     symbol: str = ""                      # in formulas: W_Q, gamma
+    prefix: str = ""                      # of the model it belongs to, where several are joined: "generator."
 
     @property
     def group(self) -> str:
         """The part of the model that it belongs to: embeddings, layer_0, layer_1, ..., head."""
         if self.layer is not None:
-            return f"layer_{self.layer}"
-        return "embeddings" if self.component == "embeddings" else "head"
+            return f"{self.prefix}layer_{self.layer}"
+        return self.prefix + ("embeddings" if self.component == "embeddings" else "head")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Parameters(Mapping[str, Array]):
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"Two parts of the model have a parameter {twice}; each needs a name of its own.")
         self.ties = {item.name: item for item in self.layout if isinstance(item, Tie)}
-        self._flat: Array = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._flat: Array | None = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
         self.slices: dict[str, slice] = {}        # where in `flat` each parameter lies
         self._views: dict[str, Array] = {}
         start = 0
@@ -97,6 +100,9 @@ class Parameters(Mapping[str, Array]):
     @property
     def flat(self) -> Array:
         """All numbers in one array."""
+        if self._flat is None:
+            raise ParameterError("These parameters are joined with others and share some of them, so they are not one "
+                                 "array; use those that they are joined in.")
         return self._flat
 
     @flat.setter
@@ -106,7 +112,14 @@ class Parameters(Mapping[str, Array]):
                                  "write params.flat[...] = value to change its numbers.")
 
     def __reduce__(self) -> tuple[Any, ...]:      # copies and workers get views of their own buffer
-        return _restore, (self.layout, self._flat)
+        return _restore, (self.layout, np.concatenate([self[name].ravel() for name in self]))
+
+    def move_into(self, whole: "Parameters", prefix: str) -> None:
+        """Become a view of the parameters of `whole` whose names are these behind a prefix."""
+        self._views = {name: whole[prefix + name] for name in self._views}
+        places = [whole.slices.get(prefix + name) for name in self.specs]
+        own = [place for place in places if place is not None]
+        self._flat = whole.flat[own[0].start : own[-1].stop] if len(own) == len(places) else None
 
     def __getitem__(self, name: str) -> Array:
         try:
@@ -141,7 +154,7 @@ class Parameters(Mapping[str, Array]):
 
     def zeros_like(self) -> "Parameters":
         """The same layout, all zeros: a place for gradients."""
-        return Parameters(self.layout, self.flat.dtype)
+        return Parameters(self.layout, self.dtype)
 
     def add(self, name: str, value: Array) -> None:
         """As a place for gradients: add to a parameter's."""

@@ -6,13 +6,16 @@ package's files and in a user's own file alike:
     @register("score_term", "distance_penalty")
     class DistancePenalty: ...
 
-A word may carry options, which go to what it names: `relative_keys(reach=16)`. A list of words is joined by `+`.
+A word may carry options, which go to what it names: `relative_keys(reach=16)`, or another word, which it wraps:
+`lookahead(adamw, k=6)`. A list of words is joined by `+`; in a sum each may have a weight: `masked + 0.5 other`.
 """
 
 import inspect
+import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -29,14 +32,16 @@ SLOTS = {
     "score_term": "core.module.ScoreTerm: acts on attention's queries, keys or scores; made from (config, layer)",
     "attention": "a Module that mixes tokens: made from (config, layer)",
     "feedforward": "a Module that works on each token: made from (config, layer)",
-    "block": "a Module, one layer of the model: made from (config, layer)",
+    "block": "a Module, one layer of the model, whose result is its step hidden: made from (config, layer)",
     "stack": "core.module.Stack: how layers are run; made from (config)",
     "position_embeddings": "core.module.Positions: what tells the first layer where a token is; made from (config)",
     "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
     "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",
     "task_head": "core.module.Head: from hidden rows to the scores of labels; made from (config, outputs, dropout)",
-    "objective": "objectives.objective.Objective: what training minimises",
-    "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step",
+    "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
+    "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model)",
+    "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step; made from (params), a wrapper "
+                 "from (inner), another optimiser",
     "schedule": "a function (progress, decay_share) -> share of the learning rate",
     "init": "training.inits.normal.Init: changes freshly drawn parameters",
 }
@@ -96,6 +101,17 @@ def plugin_file(slot: str, text: str) -> str | None:
     return None if file.is_relative_to(_PACKAGE) else file.name
 
 
+def plugin_paths() -> list[Path]:
+    """The files outside this package that registered words."""
+    files = {Path(entry.file) for words in _TABLE.values() for entry in words.values()}
+    return sorted(file for file in files if not file.is_relative_to(_PACKAGE) and file.is_file())
+
+
+def import_options() -> str:
+    """The --import options that make the same words known to another command."""
+    return "".join(f" --import {shlex.quote(os.path.relpath(file))}" for file in plugin_paths())
+
+
 def find(slot: str, text: str) -> Entry:
     """The entry of a word, whose arguments are left aside."""
     name = parse_word(text, slot).name
@@ -118,6 +134,27 @@ def make(slot: str, text: "str | Word", *arguments: Any, **more: Any) -> Any:
     except (TypeError, ValueError, ArithmeticError) as error:
         _explain(slot, word, named, arguments, more, error)
         raise
+
+
+def make_with(slot: str, text: "str | Word", first: Any, settings: Mapping[str, Any]) -> Any:
+    """What the word names, made from `first`, the word's own options, and those of the settings that it takes."""
+    word = parse_word(text, slot) if isinstance(text, str) else text
+    return make(slot, word, first, **{name: settings[name] for name in takes(slot, word) if name in settings})
+
+
+def takes(slot: str, text: "str | Word") -> set[str]:
+    """The names of the settings that what the word names can be given, beyond those that the word has as options."""
+    word = parse_word(text, slot) if isinstance(text, str) else text
+    return set(inspect.signature(find(slot, word.name).named).parameters) - word.options.keys()
+
+
+def check_options(slot: str, word: "Word") -> None:
+    """Refuse options that what the word names does not take, without making it."""
+    named = find(slot, word.name).named
+    try:
+        inspect.signature(named).bind_partial(None, *word.arguments, **word.options)
+    except TypeError:
+        _explain(slot, word, named, (None,), {}, TypeError())
 
 
 def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], more: dict[str, Any],
@@ -165,6 +202,14 @@ def parse_word(text: str, what: str = "A word") -> Word:
     return found[0]
 
 
+def parse_sum(text: str, what: str = "A sum of words") -> list[tuple[float, Word]]:
+    """Words joined by +, each with the weight in front of it, 1 where there is none: `masked + 0.5 other`."""
+    found = _Reader(text, what).weighted()
+    if not found:
+        raise ConfigError(f"{what}: at least one word is needed.")
+    return found
+
+
 def parse_words(text: str, what: str = "A list of words") -> list[Word]:
     """Words joined by +; an empty text has none."""
     return list(_parsed(text, what))
@@ -176,7 +221,7 @@ def _parsed(text: str, what: str) -> tuple[Word, ...]:
 
 
 class _Reader:
-    """Recursive descent:  words = word (+ word)*   word = name [ ( options ) ]"""
+    """Recursive descent:  words = word (+ word)*   sum = [weight] word (+ [weight] word)*   word = name [(options)]"""
 
     def __init__(self, text: str, what: str):
         if len(text) > 1000:
@@ -192,13 +237,25 @@ class _Reader:
             found.append(self.word())
         return found
 
+    def weighted(self) -> list[tuple[float, Word]]:
+        found: list[tuple[float, Word]] = []
+        while self.at < len(self.tokens):
+            if found:
+                self.take("+")
+            weight = float(self.number(self.take())) if self.is_number(self.peek()) else 1.0
+            if not 0 < weight < float("inf"):
+                raise ConfigError(f"{self.what}: a weight must be above zero, not {weight:g}.")
+            found.append((weight, self.word()))
+        return found
+
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def take(self, expected: str | None = None) -> str:
         token = self.peek()
         if not token or (expected is not None and token != expected):
-            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: {expected or 'a word'!r} is expected "
+            wanted = repr(expected) if expected else "a word"
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: {wanted} is expected "
                               + (f"before {token!r}." if token else "at its end."))
         self.at += 1
         return token

@@ -69,8 +69,8 @@ class TaskModel(MiniBERT):
         return self.task.by_sequence(self.scores(batch), self._reads(batch))
 
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
-                      recompute: bool = False, last: bool = False) -> tuple[float, int]:
-        """The summed loss over the batch's answers and their number; adds the gradients of the sum to `grads`."""
+                      recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
+        """The summed loss over the batch's answers and their number; adds `factor` times its gradients to `grads`."""
         hidden, cache = self.encode(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                                     positions=self._reads(batch), dropout_key=dropout_key, recompute=recompute)
         ctx = cache.ctx.in_part("task")
@@ -78,7 +78,7 @@ class TaskModel(MiniBERT):
         if len(scores) != len(batch.targets):
             raise InputError(f"The batch has {len(batch.targets)} targets; the head gives {len(scores)} answers.")
         loss, loss_cache = cross_entropy_forward(scores, batch.targets)
-        dhidden = self.task.backward(cross_entropy_backward(1.0, loss_cache), head, grads, ctx)
+        dhidden = self.task.backward(cross_entropy_backward(factor, loss_cache), head, grads, ctx)
         self.encode_backward(dhidden, cache, grads, forget=True, last=last)
         return loss, len(scores)
 

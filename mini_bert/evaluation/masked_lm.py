@@ -23,15 +23,16 @@ from .ngrams import NgramCounts
 FREQUENCY_BANDS = (100, 1000, 10_000)         # upper ranks of the bands; the rest is the last band
 
 _BATCH, _MICRO_BATCH = 32, 8
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Predictions:
     """For each masked position: its index in the sequence, the true token, the preceding token, and the loss."""
 
-    position: npt.NDArray[np.int64]
-    token: npt.NDArray[np.int64]
-    before: npt.NDArray[np.int64]
+    position: Ints
+    token: Ints
+    before: Ints
     loss: npt.NDArray[np.float64]
     right: npt.NDArray[np.bool_]          # the true token has the highest score
 
@@ -62,13 +63,15 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> 
     if not batches:
         raise InputError("There is nothing to evaluate: no token is masked.")
     found = masked_predictions(model, batches, team)
-    places = [np.nonzero(batch.mask_positions) for batch in batches]
-    return Predictions(
-        np.concatenate([columns for _, columns in places]),
-        np.concatenate([batch.target_ids[where] for batch, where in zip(batches, places, strict=True)]),
-        np.concatenate([batch.target_ids[rows, columns - 1] for batch, (rows, columns)
-                        in zip(batches, places, strict=True)]),
-        found.loss, found.right)
+    return Predictions(*masked_tokens(batches), found.loss, found.right)
+
+
+def masked_tokens(batches: Sequence[MLMBatch]) -> tuple[Ints, Ints, Ints]:
+    """For each masked position: its index in the sequence, the true token, and the preceding token."""
+    places = [(batch.target_ids, *np.nonzero(batch.mask_positions)) for batch in batches]
+    return (np.concatenate([columns for _, _, columns in places]),
+            np.concatenate([ids[rows, columns] for ids, rows, columns in places]),
+            np.concatenate([ids[rows, np.maximum(columns - 1, 0)] for ids, rows, columns in places]))
 
 
 class Frequencies(NgramCounts):

@@ -6,9 +6,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from math import exp, inf, isnan, pi, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,25 +18,9 @@ from ..core.inputs import as_array, check_mask
 from ..core.params import Parameters
 from ..errors import InputError
 from .probabilities import Floats, top_probability
+from .result import Result
 
 _AT_A_TIME = 1 << 16          # gradients converted to float64 at a time
-
-
-def fields_of(result: Any) -> dict[str, Any]:
-    """A dataclass as nested dictionaries and lists, for JSON; uses `to_dict` of the values that have it."""
-    return {field.name: _plain(getattr(result, field.name)) for field in fields(result)}
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return fields_of(value)
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 class Ranks(NamedTuple):
@@ -128,12 +112,14 @@ class ReliabilityBin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Result):
     """How far confidence is from accuracy.
 
     `error` is the expected calibration error. `error_by_chance` is the error of a perfectly calibrated model with the
     same confidences, which is above zero because bins are finite. `overconfidence` is mean confidence minus accuracy.
     """
+
+    also = ("overconfidence",)
 
     error: float
     error_by_chance: float
@@ -146,9 +132,6 @@ class Calibration:
     @property
     def overconfidence(self) -> float:
         return self.confidence - self.accuracy
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**fields_of(self), "overconfidence": self.overconfidence}
 
 
 def compute_calibration(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = 10) -> Calibration:

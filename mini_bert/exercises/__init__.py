@@ -16,7 +16,10 @@ def check_file(name: str, path: Path, seed: int = 0) -> Grade:
         answer = Answer.read(path)
     except AnswerError as error:          # the file cannot be loaded
         return Grade(name, [], [], str(error))
-    return exercise(name).grade(answer, seed)
+    try:
+        return exercise(name).grade(answer, seed)
+    finally:
+        answer.close()
 
 
 __all__ = ["BUG_NAMES", "NAMES", "ORDER", "Answer", "AnswerError", "Exercise", "Grade", "check_file", "exercise",

@@ -1,23 +1,36 @@
-"""A learner's answer: a file whose functions are run.
+"""A learner's answer: a file whose functions are run in a process of their own.
 
-An exception in it becomes one sentence with the learner's own line, and no traceback is shown.
+The grader, in this process, sends inputs and receives arrays. An answer that loops forever, ends its process, takes
+all memory or replaces functions harms only the other process, which is ended. An exception in it becomes one sentence
+with the learner's own line, and no traceback is shown.
 """
 
+import builtins
+import io
+import os
+import signal
+import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+import weakref
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from json import dumps
 from pathlib import Path
-from traceback import extract_tb
-from types import ModuleType
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import Array
 from ..errors import DataError
+from ..readers import parse_json, read_text
 
-_MODULE = "mini_bert_exercise_answer"
+SECONDS = 20.0                # that one call may take
 _LONGEST = 1_000_000          # bytes; an answer is never that long
+_LARGEST_REPLY = 1 << 26      # bytes
+_PROGRAM = Path(__file__).with_name("answer_process.py")
 
 
 class AnswerError(Exception):
@@ -28,70 +41,136 @@ class AnswerError(Exception):
         self.kind = kind
 
 
+class Call(NamedTuple):
+    """What a function of the answer returned, and the arrays that it was given, as they are afterwards."""
+
+    result: Any
+    arguments: list[Array]
+
+
+class Kept:
+    """In a list of arguments: the cache that the last call with `keep` returned. It stays in the answer's process."""
+
+
 class Answer:
     """The functions of a learner's file."""
 
     def __init__(self, source: str, name: str, folder: Path | None = None):
-        self.source, self.name = source, name
-        self._module = ModuleType(_MODULE)
-        with self._running(folder):
-            exec(compile(source, name, "exec"), vars(self._module))
+        self.name = name
+        self._process = subprocess.Popen(
+            [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=os.name == "posix", env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+        self._replies: Queue[bytes] = Queue()
+        assert self._process.stdout is not None
+        Thread(target=_receive, args=(self._process.stdout, self._replies), daemon=True).start()
+        self.close = weakref.finalize(self, _end, self._process)
+        self._ask({"source": source, "name": name, "folder": None if folder is None else str(folder.resolve())})
 
     @classmethod
     def read(cls, path: Path) -> "Answer":
         """Read a file; a missing file or one that is not text is an error."""
-        try:
-            if path.stat().st_size > _LONGEST:
-                raise DataError(f"{path} is larger than {_LONGEST:,} bytes; name the file of an answer.")
-            source = path.read_bytes().decode("utf-8")
-        except FileNotFoundError:
-            raise DataError(f"There is no file {path}; create it with: mini-bert exercise start NAME.") from None
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not UTF-8 text: byte {error.start} is invalid.") from None
+        source = read_text(path, DataError, largest=_LONGEST, absent=f"There is no file {path}; create it with: "
+                           "mini-bert exercise start NAME.")
         return cls(source, str(path), path.parent)
 
-    def call(self, function: str, *arguments: Any, **options: Any) -> Any:
-        """Call one of the learner's functions; an exception becomes an AnswerError."""
-        found = vars(self._module).get(function)
-        if not callable(found):
-            raise AnswerError(f"{self.name} has no function {function}.")
-        with self._running():
-            return found(*arguments, **options)
+    def call(self, function: str, arguments: Sequence[Any], options: Mapping[str, Any] | None = None, *,
+             keep: bool = False) -> Call:
+        """Call one of the learner's functions; an exception becomes an AnswerError.
 
-    @contextmanager
-    def _running(self, folder: Path | None = None) -> Iterator[None]:
-        """Run the learner's code: its prints go to standard error, its exceptions become AnswerErrors."""
-        path, before = list(sys.path), sys.modules.get(_MODULE)
-        sys.modules[_MODULE] = self._module               # dataclasses look up their module there
-        if folder is not None:
-            sys.path.insert(0, str(folder.resolve()))
+        With `keep`, the second of two results stays in the other process, for a later argument `Kept()`.
+        """
+        reply = self._ask({"call": function, "arguments": [_encoded(value) for value in arguments], "keep": keep,
+                           "options": {name: _encoded(value) for name, value in (options or {}).items()}})
         try:
-            with redirect_stdout(sys.stderr), warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")           # the grader reports NaN itself
-                yield
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise AnswerError(self._sentence(error), type(error)) from None
-        finally:
-            sys.path[:] = path
-            del sys.modules[_MODULE]
-            if before is not None:
-                sys.modules[_MODULE] = before
+            return Call(_decoded(reply["result"]), [_decoded(value) for value in reply["arguments"]])
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, MemoryError):
+            raise self._ended("sent something else than its results") from None
 
-    def _sentence(self, error: BaseException) -> str:
-        """The exception in one sentence, with the learner's line."""
-        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == self.name]
-        if isinstance(error, SyntaxError) and error.filename == self.name:
-            lines.append(error.lineno)
-        what = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:300].rstrip(".")
-        said = f"{type(error).__name__}: {what}" if what else type(error).__name__
-        if isinstance(error, NotImplementedError) and lines:
-            return f"{self.name}, line {lines[-1]}: nothing is written here yet."
-        written = self.source.splitlines()
-        if not lines or not lines[-1] or lines[-1] > len(written):
-            return f"{self.name}: {said}."
-        line = written[lines[-1] - 1].split("  #")[0].strip()
-        return f"{self.name}, line {lines[-1]}: {line}: {said}."
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send one request and wait for its reply; what goes wrong ends the process."""
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._replies.get(timeout=SECONDS)
+        except (OSError, ValueError):             # it has ended, or was ended
+            line = b""
+        except Empty:
+            raise self._ended(f"takes longer than {SECONDS:g} seconds and was stopped") from None
+        except BaseException:                     # SIGTERM or Ctrl-C: the answer ends with the grader
+            self.close()
+            raise
+        if not line.endswith(b"\n"):
+            raise self._ended("sent more than it may" if line else "ended its process instead of returning a result")
+        try:
+            reply = parse_json(line, DataError, "The reply")
+            said, fault, kind = (str(reply.get(key, "")) for key in ("printed", "fault", "kind"))
+        except (DataError, AttributeError):
+            raise self._ended("sent something else than its results") from None
+        sys.stderr.write(said)
+        if fault:
+            found = getattr(builtins, kind, None)
+            is_exception = isinstance(found, type) and issubclass(found, BaseException)
+            raise AnswerError(" ".join(fault.split())[:1000], found if is_exception else None)
+        return dict(reply)
+
+    def _ended(self, why: str) -> AnswerError:
+        self.close()
+        return AnswerError(f"{self.name} {why}.")
+
+
+def _receive(source: IO[bytes], replies: "Queue[bytes]") -> None:
+    """Lines of bounded length, then an empty one."""
+    with source:
+        while line := source.readline(_LARGEST_REPLY):
+            replies.put(line)
+    replies.put(b"")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the process and all that it started."""
+    if os.name == "posix":
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            process.kill()
+    else:
+        process.kill()
+    process.wait()
+    assert process.stdin is not None
+    with suppress(OSError):                       # what was still to be written
+        process.stdin.close()
+
+
+def _encoded(value: Any) -> Any:
+    """An argument as JSON."""
+    if isinstance(value, np.ndarray | np.generic):
+        file = io.BytesIO()
+        np.save(file, value, allow_pickle=False)
+        return {"npy": b64encode(file.getvalue()).decode("ascii")}
+    if isinstance(value, np.random.Generator):
+        return {"generator": _encoded(value.bit_generator.state)}
+    if isinstance(value, Mapping):
+        return {name: _encoded(part) for name, part in value.items()}
+    return {"kept": True} if isinstance(value, Kept) else value
+
+
+def _decoded(value: Any) -> Any:
+    """A result: plain numbers and arrays. Of any other object only the name of its type is known."""
+    if "npy" in value:
+        array = np.load(io.BytesIO(b64decode(value["npy"], validate=True)), allow_pickle=False)
+        return array[()] if value["scalar"] is True else array
+    if "dtype" in value:
+        return np.empty([min(int(n), 100) for n in value["shape"][:8]] if len(value["shape"]) < 3 else (), object)
+    if "value" in value:
+        if not (value["value"] is None or type(value["value"]) in (bool, int)):
+            raise ValueError
+        return value["value"]
+    if "float" in value:
+        return float.fromhex(value["float"])
+    for name, kind in (("tuple", tuple), ("list", list)):
+        if name in value:
+            return kind(_decoded(part) for part in value[name])
+    if "dict" in value:
+        return {str(name): _decoded(part) for name, part in value["dict"].items()}
+    return type(str(value["type"])[:60], (), {})()

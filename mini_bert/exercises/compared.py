@@ -12,7 +12,7 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.gradcheck import Check, numerical_gradient
 from ..randomness import generator
-from .answer import Answer, AnswerError
+from .answer import Answer, AnswerError, Kept
 from .exercise import Clues, Exercise, Grade, Pieces, outputs_by_name
 from .grading import compare
 
@@ -82,16 +82,27 @@ class BackwardExercise(ComparedExercise):
         return made
 
     def attempt(self, answer: Answer, pieces: Pieces) -> dict[str, Any]:
-        inputs = [x.copy() for x in pieces.inputs]
-        given = answer.call(self.forward, *inputs, **pieces.check.constants())
+        given = answer.call(self.forward, pieces.inputs, pieces.check.constants(), keep=True).result
         if not isinstance(given, tuple) or len(given) != 2:
             raise AnswerError(f"{self.forward} must return its result and a cache, as in the stub.")
-        y, cache = given
-        if np.shape(y) != np.shape(pieces.y) or not np.allclose(np.asarray(y, float), pieces.y, rtol=1e-9, atol=1e-12):
+        y, _ = given
+        if not _is_numeric(y) or np.shape(y) != np.shape(pieces.y) \
+                or not np.allclose(np.asarray(y, float), pieces.y, rtol=1e-9, atol=1e-12):
             raise AnswerError(f"{self.forward} no longer computes what it does in the stub; restore it, "
                               "since the backward is graded against it.")
-        dy = pieces.dy.copy() if isinstance(pieces.dy, np.ndarray) else pieces.dy
-        made = outputs_by_name(answer.call(self.writes, dy, cache), tuple(pieces.expected), self.writes)
-        if np.any(dy != pieces.dy) or any((a != b).any() for a, b in zip(inputs, pieces.inputs, strict=True)):
-            raise AnswerError(f"{self.writes} changes its arguments in place; work on copies.")
-        return made
+        made, after = answer.call(self.writes, [pieces.dy, Kept()])
+        named = outputs_by_name(made, tuple(pieces.expected), self.writes)
+        require_unchanged(after, [*pieces.inputs, pieces.dy], f"{self.writes} changes its arguments in place; work on "
+                          "copies.")
+        return named
+
+
+def require_unchanged(after: Sequence[Any], before: Sequence[Any], refusal: str) -> None:
+    """Refuse an answer that has changed the first arrays that it was given."""
+    arrays = [value for value in before if isinstance(value, np.ndarray)]
+    if len(after) < len(arrays) or not all(np.array_equal(a, b) for a, b in zip(after, arrays, strict=False)):
+        raise AnswerError(refusal)
+
+
+def _is_numeric(y: Any) -> bool:
+    return isinstance(y, int | float) or (isinstance(y, np.ndarray | np.generic) and y.dtype.kind in "fiub")

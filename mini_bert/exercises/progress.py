@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..files import write_files
+from ..readers import read_json_if_there
 
 FILE = "exercises.json"
 
@@ -41,12 +42,12 @@ class ProgressFile:
 def _read(path: Path) -> dict[str, Any]:
     refusal = DataError(f"{path} is not a progress file of exercises; move or delete it, and a new one is written.")
     try:
-        data = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {"passed": [], "hints": {}}
-    except (OSError, ValueError):
+        data = read_json_if_there(path, DataError)
+    except DataError:
         raise refusal from None
-    if not isinstance(data, dict) or not isinstance(data.get("passed"), list) \
+    if data is None:
+        return {"passed": [], "hints": {}}
+    if not isinstance(data.get("passed"), list) \
             or not isinstance(data.get("hints"), dict) \
             or not all(isinstance(name, str) for name in data["passed"]) \
             or not all(isinstance(number, int) for number in data["hints"].values()):

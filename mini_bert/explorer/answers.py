@@ -9,8 +9,9 @@ from typing import Any
 from ..analysis.dynamics.gradient_flow import gradient_flow
 from ..analysis.passes.backward_steps import verify_entry
 from ..analysis.passes.forward_steps import explain_cell
-from ..core.registry import find, words
+from ..core.registry import find
 from ..errors import InputError
+from ..training.optimisers.making import plain_words
 from ..version import __version__
 from .layer_answers import attention, layers, saliency
 from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
@@ -29,7 +30,7 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
             "config": {key: getattr(config, key) for key in (
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
             "predicts": session.model.modules.predicts_words, "longest_text": LONGEST_TEXT,
-            "optimisers": {word: find("optimiser", word).named.title or word for word in words("optimiser")},
+            "optimisers": {word: find("optimiser", word).named.title or word for word in plain_words()},
             "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
 
@@ -60,13 +61,8 @@ def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 def _predictions(passes: Passes) -> dict[str, Any]:
     targets = passes.targets
-    shown: list[dict[str, Any]] = []
-    for position, target in targets.items():
-        likely = float(passes.probabilities[position, target])
-        shown.append({"position": position, "target": passes.tokenizer.vocabulary[target], "target_id": target,
-                      "guessed": position not in passes.sentence.targets, "probability": likely,
-                      "rank": int((passes.probabilities[position] > passes.probabilities[position, target]).sum()) + 1,
-                      "candidates": passes.candidates(position)})
+    shown = [{**passes.prediction(position, target), "target_id": target,
+              "guessed": position not in passes.sentence.targets} for position, target in targets.items()]
     return {"predictions": shown, "loss": passes.loss(targets) if targets else None}
 
 
@@ -125,7 +121,7 @@ def step(session: Session, parameters: Parameters) -> dict[str, Any]:
     query, rate = read_query(parameters), learning_rate(parameters.get("learning_rate", ""))
     before = session.passes(query)
     shown, old = _predictions(before), before.probabilities.copy()
-    done = session.step(query, rate, parameters.get("optimiser", words("optimiser")[0]))
+    done = session.step(query, rate, parameters.get("optimiser", plain_words()[0]))
     after = session.passes(query)
     for old_entry in shown["predictions"]:                # the words of before and of after, in one table
         position = old_entry["position"]

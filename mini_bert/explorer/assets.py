@@ -5,6 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..evaluation.result import finite
+
 STATIC = Path(__file__).parent / "static"
 MODULES = ("app.js", "api.js", "state.js", "dom.js", "place.js", "colours.js", "heatmap.js", "charts.js", "matrix.js",
            "steps.js", "sentence.js", "forward.js", "attention.js", "backward.js", "step.js", "layers.js",
@@ -30,12 +32,4 @@ def to_json(value: Any) -> bytes:
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     except ValueError:
-        return json.dumps(_finite(value), allow_nan=False, separators=(",", ":")).encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value - value != 0 else value
+        return json.dumps(finite(value), allow_nan=False, separators=(",", ":")).encode()

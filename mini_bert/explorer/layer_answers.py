@@ -6,6 +6,7 @@ from ..analysis.attention.heads import explore_attention_heads
 from ..analysis.explorer import compare_layer_representations
 from ..analysis.passes.logit_lens import logit_lens
 from ..analysis.passes.saliency import gradient_times_input, integrated_gradients
+from ..core.cache import of_every_layer
 from ..errors import InputError
 from .matrices import stacked
 from .queries import Parameters, read_query, required, whole_numbers
@@ -15,7 +16,7 @@ from .session import Passes, Session
 def attention(session: Session, parameters: Parameters) -> dict[str, Any]:
     """The weights of every head (L, A, T, T), and what kind of head each is."""
     passes = session.passes(read_query(parameters))
-    layers = [passes.forward[f"attention_weights_{i}"].array for i in range(session.model.config.num_layers)]
+    layers = of_every_layer(passes.forward.arrays, "attention_weights", session.model.config.num_layers)
     heads = explore_attention_heads(session.model, session.tokenizer, passes.query.text, mask=passes.query.mask).heads \
         if len(passes.sentence.ids) > 2 else []
     return {"tokens": passes.sentence.tokens, "masks": passes.masks, "weights": stacked(layers),

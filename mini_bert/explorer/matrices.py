@@ -25,7 +25,7 @@ def packed(array: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def forward_matrix(passes: Passes, step: Step) -> dict[str, Any]:
-    return _matrix(passes, step.axes, step.array, None, signed=step.kind != "softmax")
+    return _matrix(passes, step.axes, step.array, None, signed=step.signed)
 
 
 def backward_matrix(passes: Passes, step: BackwardStep) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..core.cache import of_every_layer
 from ..core.model import MiniBERT
 from ..errors import InputError
 from .matrices import stacked
@@ -29,14 +30,8 @@ def checkpoint(session: Session, parameters: Parameters) -> dict[str, Any]:
     if model.config.vocab_size != session.model.config.vocab_size:
         raise InputError(f"The checkpoint {name} has another vocabulary than the model that is shown.")
     passes = Passes(model, session.tokenizer, query)
-    predictions = []
-    for position, target in here.targets.items():         # the same targets for all checkpoints
-        row = passes.probabilities[position]
-        predictions.append({"position": position, "target": session.tokenizer.vocabulary[target],
-                            "probability": float(row[target]), "rank": int((row > row[target]).sum()) + 1,
-                            "candidates": passes.candidates(position)})
+    predictions = [passes.prediction(*asked) for asked in here.targets.items()]     # the same for all checkpoints
     answer: dict[str, Any] = {"name": name, "predictions": predictions}
     if parameters.get("attention"):
-        answer["weights"] = stacked([passes.forward[f"attention_weights_{i}"].array
-                                     for i in range(model.config.num_layers)])
+        answer["weights"] = stacked(of_every_layer(passes.forward.arrays, "attention_weights", model.config.num_layers))
     return answer

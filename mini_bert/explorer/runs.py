@@ -10,7 +10,6 @@ import numpy as np
 
 from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
-from ..core.storage.checksums import verify_if_checked
 from ..errors import CheckpointError, InputError
 from ..training.runs.checkpoints import list_checkpoints, read_state
 
@@ -51,7 +50,6 @@ class Run:
             raise InputError(f"The checkpoint {name} has just been removed by the run.") from None
         known = self._models.get(name)
         if known is None or known[0] != written:          # `best` is written again and again
-            verify_if_checked(places[name])
             self._models[name] = (written, load(places[name]))
         self._models.move_to_end(name)
         while len(self._models) > _MODELS:

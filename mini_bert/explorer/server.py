@@ -5,7 +5,6 @@ here) is refused, and so is one that the browser says comes from another page: e
 What changes the model wants a header that no other page can send unasked.
 """
 
-import json
 import logging
 import socket
 import sys
@@ -20,12 +19,13 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import ConfigError, InputError, MiniBertError
+from ..readers import parse_json
 from .answers import ANSWERS, CHANGES, Answer
 from .assets import FILES, STATIC, TYPES, to_json
 from .queries import read_query
@@ -76,8 +76,16 @@ class _Guard:
         elif len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
             await _sentence(414, f"The address is longer than {_LONGEST_ADDRESS} characters.")(scope, receive, send)
         else:
+            async def reply(message: Message) -> None:
+                try:
+                    await send(message)
+                except OSError:
+                    raise ClientDisconnect from None
+
             try:
-                await self.app(scope, receive, send)
+                await self.app(scope, receive, reply)
+            except ClientDisconnect:                      # nobody is there to be told
+                pass
             except Exception:                             # it has been answered, by _failed
                 _log.exception("The explorer failed at %r.", scope["path"])
 
@@ -157,8 +165,8 @@ def _changed(session: Session, change: Answer) -> Endpoint:
             if len(body) > _LARGEST_BODY:
                 return _sentence(413, f"The request is larger than {_LARGEST_BODY} bytes.")
         try:
-            parameters = json.loads(body or b"{}")
-        except (ValueError, RecursionError):
+            parameters = parse_json(body or b"{}", InputError, "The request")
+        except InputError:
             parameters = None
         if not isinstance(parameters, dict):
             return _sentence(400, "The request must be one JSON object.")

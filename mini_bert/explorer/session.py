@@ -19,11 +19,15 @@ from ..analysis.passes.sequences import Sentence, read_sentence
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
-from ..core.registry import find, make
 from ..errors import InputError, NumericalError
+from ..objectives.masked import MaskedLM
+from ..text.batches import MLMBatch
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training import optimisers  # noqa: F401  (they fill the registry)
+from ..training.optimisers.making import optimiser_from
 from ..training.param_groups import groups_of
+from ..training.update import Update
+from ..training.workers import Workers
 from .queries import Query
 from .runs import Run
 
@@ -65,7 +69,7 @@ class Passes:
 
     @cached_property
     def probabilities(self) -> npt.NDArray[np.floating]:
-        """Of every word at every position (T, V)."""
+        """Of every id at every position (T, V); a model may have more ids than its tokenizer has words."""
         return softmax_forward(self.forward["logits"].array)[0]
 
     @cached_property
@@ -73,7 +77,7 @@ class Passes:
         """The id to find at each mask; where none is known, the model's own first choice."""
         if not self.model.modules.predicts_words:
             raise InputError("This model has no MLM head, so it predicts no words and has no loss.")
-        return {p: self.sentence.targets.get(p, int(self.probabilities[p].argmax()))
+        return {p: self.sentence.targets.get(p, int(self.probabilities[p, : len(self.tokenizer)].argmax()))
                 for p in sorted({*self.masks, *self.sentence.targets})}
 
     @cached_property
@@ -82,11 +86,20 @@ class Passes:
             raise InputError("Nothing is masked, so there is no loss: click a word to mask it.")
         return backward_pass(self.forward, self.targets)
 
+    @property
+    def batch(self) -> MLMBatch:
+        """The sentence and its targets, as training sees them."""
+        ids = self.sentence.ids[None]
+        targets, asked = ids.copy(), np.zeros(ids.shape, bool)
+        for position, target in self.targets.items():
+            targets[0, position], asked[0, position] = target, True
+        return MLMBatch(ids, targets, asked, np.ones(ids.shape, bool))
+
     @cached_property
     def words(self) -> npt.NDArray[np.int64]:
         """The words that logits are shown for: the targets, and the likeliest at the masks, or anywhere."""
         places = self.masks or list(range(len(self.sentence.ids)))
-        best = self.probabilities[places].max(axis=0)
+        best = self.probabilities[places, : len(self.tokenizer)].max(axis=0)
         ids = [*dict.fromkeys(self.targets.values()), *np.argsort(-best, kind="stable")[:32].tolist()]
         return np.array(list(dict.fromkeys(ids))[:32], np.int64)
 
@@ -96,15 +109,20 @@ class Passes:
         total, _ = cross_entropy_forward(self.forward["logits"].array[places], np.array([targets[p] for p in places]))
         return total / len(places)
 
+    def prediction(self, position: int, target: int) -> dict[str, Any]:
+        """The target at a position, its probability and rank, and the likeliest words there."""
+        row = self.probabilities[position]
+        return {"position": position, "target": self.tokenizer.vocabulary[target], "probability": float(row[target]),
+                "rank": int((row > row[target]).sum()) + 1, "candidates": self.candidates(position)}
+
     def candidates(self, position: int, top: int = TOP) -> list[dict[str, Any]]:
         """The likeliest words at a position."""
         return likeliest(self.probabilities[position], self.tokenizer, top)
 
 
 def likeliest(row: npt.NDArray[np.floating], tokenizer: WordPieceTokenizer, top: int = TOP) -> list[dict[str, Any]]:
-    ids = np.argsort(-row, kind="stable")[:top].tolist()
-    return [{"token": tokenizer.vocabulary[i], "id": i, "probability": float(row[i])} for i in ids
-            if i < len(tokenizer)]
+    ids = np.argsort(-row[: len(tokenizer)], kind="stable")[:top].tolist()
+    return [{"token": tokenizer.vocabulary[i], "id": i, "probability": float(row[i])} for i in ids]
 
 
 class Session:
@@ -136,18 +154,17 @@ class Session:
     def step(self, query: Query, rate: float, optimiser: str) -> dict[str, Any]:
         """One step of training on the sentence: the loss before and after, and what it did to the parts of the model.
 
-        The optimiser begins anew each time: AdamW's moments are those of this one gradient. A step after which the
-        model has no finite loss for the sentence is taken back at once.
+        The optimiser begins anew each time, without weight decay: AdamW's moments are those of this one gradient. A
+        step after which the model has no finite loss for the sentence is taken back at once.
         """
-        find("optimiser", optimiser)
         with self.lock:
             passes, params = self.passes(query), self.model.params
-            gradients, loss = passes.backward.gradients, passes.backward.loss
-            before = params.flat.copy()
+            update = Update(MaskedLM(self.model), optimiser_from(optimiser, params, {"weight_decay": 0.0}), Workers(1))
+            loss, before = passes.backward.loss, params.flat.copy()
             with np.errstate(over="ignore", invalid="ignore"):        # told by the loss
-                make("optimiser", optimiser, params, weight_decay=0.0).step(gradients, learning_rate=rate)
+                finite = update.step(passes.batch, (), rate).finite
                 self._passes.clear()
-                after = self._loss_now(query, passes.targets)
+                after = self._loss_now(query, passes.targets) if finite else None
             if after is None:
                 params.flat[...] = before
                 self._passes.clear()
@@ -159,7 +176,9 @@ class Session:
             self.taken += 1
             self.version += 1
             self.history.append({"optimiser": optimiser, "learning_rate": rate, "loss": loss})
-            return {"loss": loss, "loss_after": after, "parts": self._parts(gradients.flat, before)}
+            gradients = update.batch_gradients
+            return {"loss": loss, "loss_after": after,
+                    "parts": self._parts(gradients.gradients.flat / gradients.count, before)}
 
     def _loss_now(self, query: Query, targets: Mapping[int, int]) -> float | None:
         """With the parameters as they are; None if it is not finite."""

@@ -77,7 +77,12 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
                          new_words, cased, seed)
     folder = Path(out)
     request.check(folder)
-    claim(folder, request)
+    with claim(folder, request):
+        return _stages(folder, request, listener, say)
+
+
+def _stages(folder: Path, request: FitRequest, listener: Listener | None, say: Say) -> FitResult | Stopped:
+    """Each stage that is not there yet, in a directory that this process has locked."""
     try:
         tokenizer = _tokenizer(folder / "tokenizer", request, say)
     except MiniBertError:
@@ -86,7 +91,7 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     corpus = _corpus(folder / "corpus", request, tokenizer, say)
     trainer = _trainer(folder / "run", request, tokenizer, corpus, listener)
     if trainer.state.step < trainer.state.total_steps:
-        say(f"Training {trainer.model.get_parameter_count():,} parameters for {budget}.")
+        say(f"Training {trainer.model.get_parameter_count():,} parameters for {request.budget}.")
     trainer.train()
     if trainer.interrupted is not None:
         return Stopped(trainer.interrupted, trainer.saved == trainer.state.step)

@@ -9,8 +9,9 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..factory import load
-from ..files import read_json, write_files
+from ..files import Lock, claimed, lock_directory, recover, remove_directory, write_files
 from ..inference.inputs import require_vocabulary
+from ..readers import read_json_if_there
 from ..text.corpora.sources import find_sources
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.config import TrainingConfig, load_run_config
@@ -105,41 +106,60 @@ def _file_state(path: Path) -> list[str | int]:
     return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
-def claim(folder: Path, request: FitRequest) -> None:
-    """Reserve the directory for this request, or continue it; refuse one with other content or another request."""
-    described = None
-    if (folder / RESULT).exists():
-        known = read_result(folder).get("request")
-        if not isinstance(known, dict):
-            raise CheckpointError(f"{folder / RESULT} is damaged; remove {folder}, or choose another directory.")
-        described = request.description()
-        other = next((key for key in described if known.get(key) != described[key]), None)
-        if other == "text":
-            raise CheckpointError(f"The text has changed since the fit in {folder} started; choose another directory.")
-        if other is not None:
-            raise CheckpointError(
-                f"{folder} has another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
-                f"{described[other]!r}. Choose another directory; to train that model further, start from it.")
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+def claim(folder: Path, request: FitRequest) -> Lock:
+    """Lock the directory for this request, which it begins or continues.
+
+    A directory with other content or another request is refused, and one that another process is working in.
+    """
+    busy = CheckpointError(f"Another process is fitting a model in {folder}.")
+    if not (folder / RESULT).exists():
+        with claimed(folder, busy) as place:
+            _require_empty(folder)
+            with place.filled(_require_empty) as made:
+                lock = lock_directory(made, busy)
+                write_result(made, {"request": request.description()})
+        return lock
+    lock = lock_directory(folder, busy)
+    try:
+        _require_same(folder, request)
+        recover(folder)
+    except BaseException:
+        lock.release()
+        raise
+    return lock
+
+
+def _require_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CheckpointError(f"{folder} already exists and is not empty; choose another directory.")
-    if described is None:
-        write_result(folder, {"request": request.description()})
+
+
+def _require_same(folder: Path, request: FitRequest) -> None:
+    known, described = read_result(folder).get("request"), request.description()
+    if not isinstance(known, dict):
+        raise CheckpointError(f"{folder / RESULT} is damaged; remove {folder}, or choose another directory.")
+    other = next((key for key in described if known.get(key) != described[key]), None)
+    if other == "text":
+        raise CheckpointError(f"The text has changed since the fit in {folder} started; choose another directory.")
+    if other is not None:
+        raise CheckpointError(
+            f"{folder} has another fit: its {other.replace('_', ' ')} was {known.get(other)!r}, not "
+            f"{described[other]!r}. Choose another directory; to train that model further, start from it.")
 
 
 def release(folder: Path) -> None:
     """Undo `claim` if nothing else was written, so that refused text leaves nothing behind."""
     if {path.name for path in folder.iterdir()} == {RESULT}:
-        (folder / RESULT).unlink()
-        folder.rmdir()
+        remove_directory(folder, CheckpointError(f"Another process is writing {folder}."))
 
 
 def read_result(folder: Path) -> dict[str, Any]:
     """The content of fit.json; empty if it cannot be read."""
     try:
-        return read_json(folder / RESULT, CheckpointError) or {}
+        return read_json_if_there(folder / RESULT, CheckpointError) or {}
     except CheckpointError:
         return {}
 
 
 def write_result(folder: Path, content: dict[str, Any]) -> None:
-    write_files(folder, {RESULT: (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()})
+    write_files(folder, {RESULT: (json.dumps(content, indent=2) + "\n").encode()})

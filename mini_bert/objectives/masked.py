@@ -6,7 +6,7 @@ Only the masked rows are computed in the last layer and the head.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +16,27 @@ from ..core.config import MASK, PAD
 from ..core.context import DropoutKey
 from ..core.gradients import add_mlm_gradients
 from ..core.model import MiniBERT
+from ..core.module import Sizes
 from ..core.ops.cross_entropy import target_losses
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
 from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
-from .objective import BatchSettings, Loss, Losses, Team
+from .objective import BatchSettings, CorpusObjective, Team
 
 EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
 
 
 @register("objective", "masked")
-class MaskedLM:
+class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     """Of one model, `micro_batch_size` sequences at a time."""
+
+    main: str = "masked"
 
     def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
         self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
         self.params: Parameters = model.params
+        self.losses: Mapping[str, float] = {self.main: 1.0}
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> MLMBatches:
         return MLMBatches(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
@@ -47,15 +51,19 @@ class MaskedLM:
     def tokens(self, batch: MLMBatch) -> int:
         return int(batch.attention_mask.sum())
 
-    def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
-        loss = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
-                                 part.attention_mask, token_types=part.token_types, dropout_key=key,
-                                 recompute=self.recompute, last=True)
-        return {"masked": Loss(*loss)}
+    def counts(self, part: MLMBatch) -> Mapping[str, int]:
+        return {self.main: int(np.count_nonzero(part.mask_positions))}
+
+    def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
+        loss, _ = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
+                                    part.attention_mask, token_types=part.token_types, dropout_key=key,
+                                    recompute=self.recompute, last=True, factor=factors[self.main])
+        return {self.main: loss}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         found = masked_predictions(self.model, parts, team)
-        return {"eval_loss": float(found.loss.mean()), "masked_accuracy": float(found.right.mean())}
+        return {self.main: float(found.loss.mean()), "masked_accuracy": float(found.right.mean())}
 
     def example(self, rng: np.random.Generator) -> MLMBatch:
         mask = np.arange(7) < np.array([7, 4, 2])[:, None]
@@ -64,8 +72,14 @@ class MaskedLM:
         chosen[:, 1] = True
         return MLMBatch(np.where(chosen, MASK, ids), ids, chosen, mask)
 
-    def feedback(self, record: Mapping[str, Any]) -> None:
-        pass
+    def floats(self, sequences: int, masking_rate: float) -> int:
+        config = self.model.config
+        tokens = sequences * config.max_seq_length
+        masked = max(1, round(masking_rate * tokens))
+        kept = self.model.modules.floats(Sizes(tokens, masked, config.max_seq_length))
+        # gradients on their way through one layer; the logits become their gradient in place
+        inside = tokens * (5 * config.hidden_size + 2 * config.intermediate_size)
+        return kept + max(masked * config.vocab_size, inside)
 
 
 def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:

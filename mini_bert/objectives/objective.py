@@ -1,7 +1,15 @@
 """The protocol of objectives.
 
 An objective knows the model or models that learn (`params`), how a corpus becomes batches, how a batch is cut into
-micro-batches, and the loss of one of them with its gradients. The trainer knows nothing of words or masks.
+micro-batches, and the losses of one of them with their gradients. The trainer knows nothing of words or masks.
+
+An objective has one loss or several, each with a name, a weight and a number of terms. A step minimises
+
+    total = sum over losses k of  weight_k  sum_k / count_k
+
+where sum_k and count_k are those of the whole batch. How many terms a micro-batch has is known before it is computed
+(`counts`), so the trainer can tell every backward the factor of each loss, and one sum of gradients over all
+micro-batches serves all losses. A loss of weight 0 is logged and not learned from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +36,7 @@ class Loss:
         return self.total / self.count if self.count else 0.0
 
 
-Losses = dict[str, Loss]                  # by name; the first is the one whose count divides the gradients
+Losses = dict[str, Loss]                  # by name
 Batch = TypeVar("Batch")
 Part = TypeVar("Part")
 Batch_co = TypeVar("Batch_co", covariant=True)
@@ -72,17 +80,28 @@ class BatchSettings(Protocol):
 class Objective(Protocol[Batch_contra, Part]):
     """What is learned, as a step of training sees it."""
 
-    params: Parameters
+    params: Parameters                    # what learns: of one model, or of several (joint_params.py)
+    main: str                             # the name of the loss that is logged as `loss`, by which runs are compared
+    losses: Mapping[str, float]           # the weight of each loss, by name
 
     def micro_batches(self, batch: Batch_contra) -> Sequence[Part]:
         """The batch in parts that one thread computes at a time."""
 
-    def add_gradients(self, part: Part, grads: Gradients, key: DropoutKey | None) -> Losses:
-        """Forward and backward of one part: adds the gradients of the summed loss. Without key, no dropout."""
+    def counts(self, part: Part) -> Mapping[str, int]:
+        """The number of terms of each loss in a part; a loss that is left out has none there."""
+
+    def add_gradients(self, part: Part, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
+        """Forward and backward of one part: adds the gradients of the sum over losses of factor x summed loss, and
+        returns the summed losses themselves. Without key, no dropout."""
 
 
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
-    """What is learned from running text: an objective for the slot `objective`."""
+    """What is learned from running text: an objective for the slot `objective`.
+
+    A class that inherits from this one has defaults for the last five methods. A step must depend on the objective's
+    state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
+    """
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[Batch]:
         """The batches of a run, by step."""
@@ -94,10 +113,29 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         """Real tokens in the batch."""
 
     def evaluate(self, parts: Sequence[Part], team: Team) -> dict[str, float]:
-        """Figures over held-out parts, without dropout: `eval_loss` and whatever else it measures."""
+        """Figures over held-out parts, without dropout: the mean of each loss under its name, and what else it
+        measures."""
 
-    def example(self, rng: np.random.Generator) -> Part:
-        """A small part with padding, on which the gradient is checked."""
+    def example(self, rng: np.random.Generator) -> Batch:
+        """A small batch with padding, on which the gradient is checked."""
 
-    def feedback(self, record: Mapping[str, Any]) -> None:
-        """A line of the log, for objectives that adapt."""
+    def main_parts(self, parts: Sequence[Part]) -> Sequence[Any]:
+        """The held-out parts on which the main loss is measured."""
+        return parts
+
+    def floats(self, sequences: int, masking_rate: float) -> int:
+        """Numbers at the peak of a backward of so many full sequences, for the forecast of memory; 0: not known."""
+        return 0
+
+    def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:
+        """Called after each step that was taken, with its losses, and with the figures of `evaluate` if it was
+        followed by an evaluation: for objectives that adapt."""
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed run needs to go on as if it had not been stopped: arrays, and values that JSON can hold."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take the state that `state` gave when a checkpoint was written."""
+        return None

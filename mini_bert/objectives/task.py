@@ -1,15 +1,17 @@
 """A task with labels: the cross-entropy of the scores that a task's head gives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..core.context import DropoutKey
 from ..core.params import Gradients, Parameters
 from ..core.task_model import TaskBatch, TaskModel
-from .objective import Loss, Losses
 
 
 class TaskLoss:
     """Of a model with a task's head. A batch is a list of micro-batches already, each padded to its longest."""
+
+    main = "task"
+    losses: Mapping[str, float] = {main: 1.0}
 
     def __init__(self, model: TaskModel, *, recompute: bool = False):
         self.model, self.recompute = model, recompute
@@ -18,5 +20,11 @@ class TaskLoss:
     def micro_batches(self, batch: Sequence[TaskBatch]) -> Sequence[TaskBatch]:
         return batch
 
-    def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None) -> Losses:
-        return {"task": Loss(*self.model.add_gradients(part, grads, key, recompute=self.recompute, last=True))}
+    def counts(self, part: TaskBatch) -> Mapping[str, int]:
+        return {self.main: len(part.targets)}
+
+    def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
+        loss, _ = self.model.add_gradients(part, grads, key, recompute=self.recompute, last=True,
+                                           factor=factors[self.main])
+        return {self.main: loss}

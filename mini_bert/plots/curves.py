@@ -17,8 +17,9 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
                          reference: Mapping[str, Series] | None = None) -> Picture:
     """Losses with their baselines, learning rate and gradient norm, from the records of a run's log.
 
-    `reference` is a curve to compare with: tokens, mean, and the band low to high, NaN where it has none. Values that
-    are missing or not numbers are gaps.
+    If the objective has several losses, a panel below the main loss has each of them under its name. `reference` is a
+    curve to compare with: tokens, mean, and the band low to high, NaN where it has none. Values that are missing or not
+    numbers are gaps.
     """
     tokens, raw, smoothed, measured, rates, norms = (
         np.array([_number(record.get(name)) for record in records])
@@ -27,8 +28,13 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
     drawn = np.isfinite(tokens) & (np.isfinite(trained) | np.isfinite(measured))
     if not drawn.any():
         raise ValueError("The records have no loss to draw.")
-    figure = new_figure(6.8, 6.0)
-    loss, rate, norm = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
+    names = dict.fromkeys(name for record in records if isinstance(record.get("losses"), Mapping)
+                          for name in record["losses"])
+    figure = new_figure(6.8, 7.5 if names else 6.0)
+    loss, *more, rate, norm = figure.subplots(4 if names else 3, 1, sharex=True,
+                                              height_ratios=(3, 2, 1, 1) if names else (3, 1, 1))
+    for axes in more:
+        _draw_losses(axes, records, tokens, list(names))
     if reference is not None:
         _draw_reference(loss, reference)
     for axes, values, number, style in (
@@ -46,6 +52,21 @@ def plot_training_curves(records: Sequence[Mapping[str, Any]], baselines: Mappin
     rate.set(ylabel="learning rate")
     norm.set(ylabel="gradient norm", xlabel="tokens")
     return figure
+
+
+def _draw_losses(axes: Any, records: Sequence[Mapping[str, Any]], tokens: npt.NDArray[np.float64],
+                 names: Sequence[str]) -> None:
+    """Each loss of an objective that has several, in training and held out."""
+    for number, name in enumerate(names):
+        for key, style in (("losses", {"label": name}),
+                           ("eval_losses", {"label": f"{name}, held out", "marker": "o", "markersize": 3})):
+            found = [record.get(key) for record in records]
+            values = np.array([_number(row.get(name)) if isinstance(row, Mapping) else np.nan for row in found])
+            there = np.isfinite(tokens) & np.isfinite(values)
+            if there.any():
+                draw_line(axes, tokens[there], values[there], number, **style)
+    axes.legend(fontsize=7)
+    axes.set(ylabel="each loss")
 
 
 def _number(value: Any) -> float:
@@ -85,12 +106,7 @@ def plot_gradient_flow(gradients: Mapping[str, float] | Mapping[str, npt.NDArray
 def plot_weight_evolution(steps: Series, values: Mapping[str, Series], what: str = "distance from the first checkpoint",
                           ) -> Picture:
     """One line per parameter, or group of parameters, over the training steps."""
-    figure, axes = single_axes()
-    for number, (name, series) in enumerate(values.items()):
-        draw_line(axes, steps, series, number, name)
-    axes.set(xlabel="step", ylabel=what)
-    axes.legend(ncols=2, fontsize=7)
-    return figure
+    return _named_lines({name: (steps, series) for name, series in values.items()}, xlabel="step", ylabel=what)
 
 
 @styled
@@ -98,12 +114,8 @@ def plot_loss_components(steps: Series, shares: Mapping[str, Series]) -> Picture
     """The share of each component in the squared gradient norm, over the training steps; shares add up to 1."""
     if not len(steps) or not shares:
         raise ValueError("There are no shares to draw.")
-    figure, axes = single_axes()
-    for number, (name, series) in enumerate(shares.items()):
-        draw_line(axes, steps, series, number, name, marker="o", markersize=3)
-    axes.set(xlabel="step", ylabel="share of the squared gradient norm", ylim=(0, 1.02))
-    axes.legend(ncols=2, fontsize=7)
-    return figure
+    return _named_lines({name: (steps, series) for name, series in shares.items()}, {"marker": "o", "markersize": 3},
+                        xlabel="step", ylabel="share of the squared gradient norm", ylim=(0, 1.02))
 
 
 @styled
@@ -129,10 +141,17 @@ def plot_probe_accuracy(layers: Sequence[str], accuracy: Mapping[str, Series],
 @styled
 def plot_spectrum(values: Mapping[str, Series]) -> Picture:
     """The singular values of each matrix in descending order, relative to the largest."""
+    spectra = {name: np.sort(np.asarray(series, np.float64))[::-1] for name, series in values.items()}
+    return _named_lines({name: (range(1, len(spectrum) + 1), spectrum / spectrum[0])
+                         for name, spectrum in spectra.items()},
+                        xlabel="singular value", ylabel="relative to the largest", ylim=(0, 1.02))
+
+
+def _named_lines(lines: Mapping[str, tuple[Any, Any]], line: Mapping[str, Any] | None = None, **labels: Any) -> Picture:
+    """Lines by name, each of its x and y, with a legend in two columns."""
     figure, axes = single_axes()
-    for number, (name, series) in enumerate(values.items()):
-        spectrum = np.sort(np.asarray(series, np.float64))[::-1]
-        draw_line(axes, range(1, len(spectrum) + 1), spectrum / spectrum[0], number, name)
-    axes.set(xlabel="singular value", ylabel="relative to the largest", ylim=(0, 1.02))
+    for number, (name, (x, y)) in enumerate(lines.items()):
+        draw_line(axes, x, y, number, name, **(line or {}))
+    axes.set(**labels)
     axes.legend(ncols=2, fontsize=7)
     return figure

@@ -22,13 +22,8 @@ def visualize_attention_patterns(attention_weights: npt.ArrayLike, tokens: Seque
         weights = weights[layer]
     if weights.ndim == 3:
         weights = weights[head]
-    _require_square(weights, len(tokens))
-    figure, axes = single_axes(0.32 * len(tokens) + 2.2, 0.28 * len(tokens) + 1.4)
-    image = draw_matrix(axes, weights, low=0.0, high=1.0)
-    label_cells(axes, tokens, tokens)
-    axes.set(title=f"layer {layer}, head {head}", xlabel="key", ylabel="query")
-    figure.colorbar(image, ax=axes, label="weight")
-    return figure
+    return _square(weights, tokens, (0.32, 2.2), (0.28, 1.4), "weight", title=f"layer {layer}, head {head}",
+                   xlabel="key", ylabel="query")
 
 
 @styled
@@ -42,7 +37,7 @@ def plot_attention_grid(attention_weights: npt.ArrayLike, tokens: Sequence[str])
     figure = new_figure(1.6 * A + 1.6, 1.6 * L + 0.8)
     for number, axes in enumerate(figure.subplots(L, A, squeeze=False).flat):
         layer, head = divmod(number, A)
-        image = draw_matrix(axes, weights[layer, head], low=0.0, high=1.0)
+        image = draw_matrix(axes, weights[layer, head])
         label_cells(axes, [], tokens if head == 0 and len(tokens) <= 2 * _LABELLED else [], size=5.0)
         axes.set_title(f"layer {layer}, head {head}", fontsize=7)
     figure.colorbar(image, ax=figure.axes, label="weight", fraction=0.03)
@@ -52,42 +47,17 @@ def plot_attention_grid(attention_weights: npt.ArrayLike, tokens: Sequence[str])
 @styled
 def plot_layer_similarity(similarity: npt.ArrayLike, layers: Sequence[str]) -> Picture:
     """A matrix of similarities between layers, with a number in each cell."""
-    values = np.asarray(similarity, np.float64)
-    _require_square(values, len(layers))
-    figure, axes = single_axes(0.62 * len(layers) + 2.4, 0.5 * len(layers) + 1.5)
-    image = draw_matrix(axes, values, low=min(0.0, float(values.min())), high=1.0)
-    label_cells(axes, layers, layers)
-    _numbers(axes, values, "{:.2f}", middle=0.5)
-    axes.set_title("similarity of layers (CKA)")
-    figure.colorbar(image, ax=axes)
-    return figure
+    return _square(np.asarray(similarity, np.float64), layers, (0.62, 2.4), (0.5, 1.5), "", "{:.2f}",
+                   title="similarity of layers (CKA)")
 
 
 @styled
 def plot_confusion_matrix(counts: npt.ArrayLike, labels: Sequence[str]) -> Picture:
     """True labels (rows) against predicted ones (columns), as shares of each row."""
     values = np.asarray(counts, np.float64)
-    _require_square(values, len(labels))
-    shares = values / np.maximum(values.sum(axis=1, keepdims=True), 1)
-    figure, axes = single_axes(0.42 * len(labels) + 2.6, 0.36 * len(labels) + 1.5)
-    image = draw_matrix(axes, shares, low=0.0, high=1.0)
-    label_cells(axes, labels, labels)
-    _numbers(axes, shares, "{:.0%}", middle=0.5)
-    axes.set(title="confusion matrix", xlabel="predicted", ylabel="true")
-    figure.colorbar(image, ax=axes, label="share of the true label")
-    return figure
-
-
-@styled
-def plot_matrix(values: npt.ArrayLike, title: str, rows: Sequence[str] | None = None) -> Picture:
-    """Any signed matrix: activations, weights or gradients."""
-    matrix = np.atleast_2d(np.asarray(values, np.float64))
-    figure, axes = single_axes(7.0, min(7.0, 0.22 * len(matrix) + 1.4))
-    image = draw_matrix(axes, matrix, signed=True)
-    label_cells(axes, rows=rows)
-    axes.set(title=title, xlabel="feature")
-    figure.colorbar(image, ax=axes)
-    return figure
+    shares = values / np.maximum(values.sum(axis=-1, keepdims=True), 1)
+    return _square(shares, labels, (0.42, 2.6), (0.36, 1.5), "share of the true label", "{:.0%}",
+                   title="confusion matrix", xlabel="predicted", ylabel="true")
 
 
 def _require_square(matrix: Array, names: int) -> None:
@@ -95,8 +65,20 @@ def _require_square(matrix: Array, names: int) -> None:
         raise ValueError(f"A matrix of shape {matrix.shape} does not fit {names} names.")
 
 
-def _numbers(axes: object, values: Array, form: str, middle: float) -> None:
-    if len(values) <= _LABELLED:
-        for (i, j), value in np.ndenumerate(values):
-            axes.text(j, i, form.format(value), ha="center", va="center", fontsize=7,   # type: ignore[attr-defined]
-                      color="black" if value > middle else "white")
+def _square(values: Array, names: Sequence[str], width: tuple[float, float], height: tuple[float, float], legend: str,
+            form: str = "", **labels: str) -> Picture:
+    """A matrix with the same names for rows and columns, and numbers in its cells where they have room.
+
+    Width and height are inches for each name, and for the rest of the figure.
+    """
+    n = len(names)
+    _require_square(values, n)
+    figure, axes = single_axes(width[0] * n + width[1], height[0] * n + height[1])
+    image = draw_matrix(axes, values, low=min(0.0, float(values.min())))
+    label_cells(axes, names, names)
+    for (i, j), value in np.ndenumerate(values) if form and n <= _LABELLED else ():
+        axes.text(j, i, form.format(value), ha="center", va="center", fontsize=7,
+                  color="black" if value > 0.5 else "white")
+    axes.set(**labels)
+    figure.colorbar(image, ax=axes, label=legend)
+    return figure

@@ -1,8 +1,8 @@
 """The style of all figures, and the few things they are drawn with.
 
-Lines take their colours and dashes from `palette`. Matrices of one sign use the colour map cividis, whose lightness
-increases steadily; signed ones run from orange through white to violet. Figures are made without pyplot, so the global
-settings of matplotlib stay as they are; a notebook shows a figure that is the last value of a cell.
+Lines take their colours and dashes from `palette`. Matrices use the colour map cividis, whose lightness increases
+steadily; signed ones run from orange through white to violet. Figures are made without pyplot, so the settings of
+matplotlib stay as they are; a notebook shows a figure that is the last value of a cell.
 """
 
 from collections.abc import Callable, Iterator
@@ -104,9 +104,8 @@ def draw_level(axes: Axes, name: str, value: float, x: float) -> None:
     axes.annotate(name, (x, value), ha="right", va="bottom", fontsize=8, color="#444444")
 
 
-def draw_matrix(axes: Axes, values: Array, *, signed: bool = False, low: float | None = None,
-         high: float | None = None) -> Any:
-    """A matrix as coloured cells."""
+def draw_matrix(axes: Axes, values: Array, *, signed: bool = False, low: float = 0.0, high: float = 1.0) -> Any:
+    """A matrix as coloured cells, from `low` to `high`; `signed` numbers around zero, as far as they go."""
     if signed:
         high = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
         low = -high

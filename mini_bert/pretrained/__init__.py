@@ -6,6 +6,8 @@ A string such as "mini" is the name of a shipped model; write "./mini", or use a
 from os import PathLike
 from pathlib import Path
 
+from ..errors import CheckpointError
+
 _HERE = Path(__file__).parent
 
 
@@ -15,16 +17,22 @@ def shipped_names() -> list[str]:
 
 
 def model_directory(name_or_path: str | PathLike[str]) -> Path:
-    """The directory of a shipped model, the model inside the directory of a fit, or the path itself."""
+    """The directory of a shipped model, the best or else the final model of a run or a fit, or the path itself."""
     if isinstance(name_or_path, str) and name_or_path in shipped_names():
         return _HERE / name_or_path
     path = Path(name_or_path)
-    models = (path / "run" / "best", path / "run" / "final") if _is_fit(path) else ()
-    return next((model for model in models if model.is_dir()), path)
+    run = path / "run" if _has(path, "fit.json") else path
+    if _has(path, "config.json") or not _has(run, "config.yaml"):
+        return path
+    for name in ("best", "final"):
+        if (run / name).is_dir():
+            return run / name
+    raise CheckpointError(f"The run {path} has no model yet, neither best nor final: let it train on with mini-bert "
+                          f"resume {run}, or name one of its checkpoints in {run / 'checkpoints'}.")
 
 
-def _is_fit(path: Path) -> bool:
+def _has(directory: Path, file: str) -> bool:
     try:
-        return (path / "fit.json").is_file()
+        return (directory / file).is_file()
     except (OSError, ValueError):             # not a valid path
         return False

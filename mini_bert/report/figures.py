@@ -1,6 +1,5 @@
 """Figures of models and runs: `analysis` and `evaluation` compute, `plots` draws."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import plots
 from ..analysis.doctor.baseline_losses import baseline_losses
 from ..analysis.doctor.reference import reference_curve
 from ..analysis.doctor.run_record import RunRecord, Unavailable
@@ -16,26 +16,15 @@ from ..analysis.dynamics.gradient_flow import analyze_gradient_flow
 from ..analysis.dynamics.loss_landscape import analyze_loss_landscape
 from ..analysis.dynamics.weight_evolution import track_weight_changes, weight_spectrum
 from ..core.arrays import Array
+from ..core.cache import of_every_layer
 from ..core.model import MiniBERT
 from ..errors import DataError, InputError
 from ..evaluation.formats.lines import line_error, numbered_lines
 from ..evaluation.representations.geometry import compute_layer_similarity, layer_states
 from ..inference.embed import embed
 from ..inference.inputs import pad_sequences, require_vocabulary
-from ..plots import (
-    Picture,
-    plot_attention_grid,
-    plot_confusion_matrix,
-    plot_embedding_projection,
-    plot_gradient_flow,
-    plot_layer_similarity,
-    plot_loss_landscape,
-    plot_probe_accuracy,
-    plot_spectrum,
-    plot_training_curves,
-    plot_weight_evolution,
-    visualize_attention_patterns,
-)
+from ..plots import Picture
+from ..readers import read_json
 from ..text.batches import MLMBatch
 from ..text.masking import Masking
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
@@ -56,12 +45,12 @@ def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: i
     for name, number, count in (("layer", layer, L), ("head", head, A)):
         if not 0 <= number < count:
             raise InputError(f"There is no {name} {number}; this model has {name}s 0 to {count - 1}.")
-    return visualize_attention_patterns(weights, tokens, layer, head)
+    return plots.visualize_attention_patterns(weights, tokens, layer, head)
 
 
 def attention_overview(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
     """The attention of all heads of all layers on a text."""
-    return plot_attention_grid(*attention_on(model, tokenizer, text))
+    return plots.plot_attention_grid(*attention_on(model, tokenizer, text))
 
 
 def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> tuple[Array, list[str]]:
@@ -69,14 +58,14 @@ def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> t
     require_vocabulary(model, tokenizer)
     ids = tokenizer.encode(text, max_length=model.config.max_seq_length)
     _, cache = model.encode(np.array([ids]), None)
-    weights = np.stack([cache[f"attention_weights_{i}"][0] for i in range(model.config.num_layers)])
-    return weights, [tokenizer.vocabulary[i] for i in ids]
+    weights = of_every_layer(cache, "attention_weights", model.config.num_layers)
+    return np.stack([layer[0] for layer in weights]), [tokenizer.vocabulary[i] for i in ids]
 
 
 def gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
     """The norm of the loss gradient at each layer's output, with 15 % of the text's words masked."""
     found = analyze_gradient_flow(model, tokenizer, text)
-    return plot_gradient_flow({"embeddings": found.layers[0].at_input} |
+    return plots.plot_gradient_flow({"embeddings": found.layers[0].at_input} |
                               {f"hidden_{layer.layer}": layer.at_output for layer in found.layers})
 
 
@@ -86,13 +75,13 @@ def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequ
     ids, mask = _rows(model, tokenizer, texts)
     _, cache = model.encode(ids, mask)
     states = layer_states(cache)
-    return plot_layer_similarity(compute_layer_similarity(list(states.values()), mask), list(states))
+    return plots.plot_layer_similarity(compute_layer_similarity(list(states.values()), mask), list(states))
 
 
 def sentence_projection(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], method: str = "pca",
                         seed: int = 0) -> Picture:
     """Sentence vectors, projected into the plane."""
-    return plot_embedding_projection(embed(model, tokenizer, list(texts)), [_short(text) for text in texts],
+    return plots.plot_embedding_projection(embed(model, tokenizer, list(texts)), [_short(text) for text in texts],
                                      method=method, seed=seed)
 
 
@@ -105,17 +94,19 @@ def landscape(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
     steps = np.linspace(-1, 1, points)
     found = analyze_loss_landscape(model, MLMBatch(masked, ids, positions, mask), alphas=steps,
                                    betas=steps if plane else None, seed=seed)
-    return plot_loss_landscape(found.alphas, found.losses, found.betas)
+    return plots.plot_loss_landscape(found.alphas, found.losses, found.betas)
 
 
 def weight_spectra(model: MiniBERT, layer: int | None = None) -> Picture:
-    """Singular values of the matrices of a layer, or of W_O in every layer."""
-    chosen = [f"W_O_{i}" for i in range(model.config.num_layers)] if layer is None else \
-        [f"{name}_{layer}" for name in ("W_Q", "W_K", "W_V", "W_O", "W1", "W2")]
-    names = [name for name in chosen if name in model.params]
+    """Singular values of the matrices of a layer, or of the last matrix of attention in every layer."""
+    matrices = {name: spec for name, spec in model.params.specs.items() if len(spec.shape) == 2}
+    last = {spec.layer: name for name, spec in matrices.items() if spec.component == "attention"}
+    names = list(last.values()) if layer is None else [name for name, spec in matrices.items() if spec.layer == layer]
+    if layer is None and not names:
+        raise InputError("This model has no matrices of attention; name a layer.")
     if not names:
         raise InputError(f"There is no layer {layer}; this model has layers 0 to {model.config.num_layers - 1}.")
-    return plot_spectrum({name: weight_spectrum(model.params[name]).singular_values.tolist() for name in names})
+    return plots.plot_spectrum({name: weight_spectrum(model.params[name]).singular_values.tolist() for name in names})
 
 
 # -------------------------------------------------------------------- a run
@@ -136,7 +127,7 @@ def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None
     except Unavailable:
         reference = None
     levels = baseline_losses(record).to_dict()
-    return plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
+    return plots.plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
                                                  if levels[name] is not None}, reference)
 
 
@@ -146,7 +137,7 @@ def weight_evolution(run: str | PathLike[str]) -> Picture:
     if len(found.steps) < 2:
         raise InputError(f"{run} has only one checkpoint; this figure compares two or more "
                          "(set training.keep_checkpoints).")
-    return plot_weight_evolution(found.steps, {name: found.changes[name].from_first
+    return plots.plot_weight_evolution(found.steps, {name: found.changes[name].from_first
                                                for name in found.fastest[:_MOST_LINES]},
                                  "|W - W first| / |W first|")
 
@@ -156,15 +147,15 @@ def weight_evolution(run: str | PathLike[str]) -> Picture:
 def probe_accuracy(path: Path) -> Picture:
     """The output of `mini-bert probe pos|deplabel|ner --json`: accuracy by layer, with baselines."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = read_json(path, DataError)
         rows = [row for row in found["rows"] if row["probe"] == "linear"]
         half = [_half(row["accuracy"]) for row in rows]
-        return plot_probe_accuracy(
+        return plots.plot_probe_accuracy(
             [row["layer"] for row in rows],
             {"model": [row["accuracy"]["mean"] for row in rows], "random init": [row["random"]["mean"] for row in rows],
              "control task": [row["control"]["mean"] for row in rows]}, {"model": half},
             {name: figures["accuracy"] for name, figures in found["baselines"].items() if "lowercase" not in name})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not the output of mini-bert probe pos, deplabel or ner with --json ({error}).") \
             from None
 
@@ -180,7 +171,7 @@ def confusion(path: Path) -> Picture:
     if not counts:
         raise DataError(f"{path} has no labels.")
     labels = sorted({label for pair in counts for label in pair})
-    return plot_confusion_matrix([[counts[a, b] for b in labels] for a in labels], labels)
+    return plots.plot_confusion_matrix([[counts[a, b] for b in labels] for a in labels], labels)
 
 
 def _half(interval: Mapping[str, float]) -> float:

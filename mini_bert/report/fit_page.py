@@ -7,8 +7,7 @@ from ..evaluation.masked_lm import MaskedReport
 from ..inference.examples import Example
 from .chart import Line, line_chart
 from .evaluation_sections import loss_by_frequency
-from .examples import example_html
-from .page import BASELINES, facts, page, paragraph, section, table
+from .page import BASELINES, example_html, facts, page, paragraph, section, table
 
 
 def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,

@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 
 from ..files import write_files
+from ..inference.examples import Example
 from ..palette import COLOURS
 
 _STYLE = f"""
@@ -71,7 +72,18 @@ def number_cell(text: str) -> str:
     return f"{value}<small>({interval}</small>" if bracket else value
 
 
+def example_html(example: Example) -> str:
+    """A sentence, its masked word, and the model's candidates with bars for their probabilities."""
+    text = escape(example.text).replace("[MASK]", "<b>[MASK]</b>", 1)
+    bars = "".join(
+        f'<tr{" class=right" if word.token == example.truth else ""}><td>{escape(word.token)}</td>'
+        f'<td class="number">{word.probability:.1%}</td><td style="width:60%">'
+        f'<span class="bar" style="width:{100 * word.probability:.1f}%"></span></td></tr>'
+        for word in example.candidates)
+    return f"<p>{text} <small>(masked: {escape(example.truth)})</small></p><table>{bars}</table>"
+
+
 def write_page(path: Path, html: str) -> Path:
     """Write a page; a crash leaves no half of it."""
-    write_files(path.parent, {path.name: html.encode()})
+    write_files(path.parent, {path.name: html.encode("utf-8", "backslashreplace")})
     return path

@@ -11,8 +11,7 @@ from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..errors import MiniBertError
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart
-from .examples import example_html
-from .page import BASELINES, facts, page, paragraph, section, table
+from .page import BASELINES, example_html, facts, page, paragraph, section, table
 
 _POINTS = 400                 # in a line; more cannot be seen
 
@@ -61,6 +60,11 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
     tokens, accuracy = run.column("tokens"), run.column("masked_accuracy")
     measured = np.isfinite(accuracy) & np.isfinite(tokens)
     charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
+    several = [_line(name + suffix, tokens[there], values[there]) for key, suffix in (("losses", ""), ("eval_losses",
+               ", held out")) for name, values in run.by_name(key).items()
+               for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
+    if several:
+        charts.append(line_chart(several, x_label="tokens", y_label="each loss of the objective"))
     if measured.any():
         charts.append(line_chart([_line("accuracy", tokens[measured], accuracy[measured])],
                                  x_label="tokens", y_label="masked accuracy, held out"))
@@ -80,7 +84,7 @@ def _flow(run: RunRecord) -> list[str]:
     charts = []
     for name, label in (("layer_grad_norm", "norm of the gradient, by part"),
                         ("update_ratio", "size of a step beside the weights, by part")):
-        lines = [_line(part, tokens[there], values[there]) for part, values in run.by_param_group(name).items()
+        lines = [_line(part, tokens[there], values[there]) for part, values in run.by_name(name).items()
                  for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
         if lines:
             charts.append(line_chart(lines, x_label="tokens", y_label=label))

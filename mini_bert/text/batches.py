@@ -24,7 +24,7 @@ from .permutation import Permutation
 from .vocabulary import Vocabulary
 from .wordpiece.tokenizer import truncate_longest_first
 
-BUCKET = 32           # batches whose sequences are sorted by length together
+BUCKET = 32           # batches whose sequences are sorted by length and cut together
 
 
 class PaddedSequences(NamedTuple):
@@ -187,6 +187,15 @@ MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": Sen
                                      "pairs": PairSequences}
 
 
+def _even_cuts(lengths: IntArray, parts: int) -> IntArray:
+    """Where to cut a list of sequences into `parts` of about the same number of tokens, none of them empty."""
+    ends, inner = np.cumsum(lengths), np.arange(1, parts)
+    cuts = np.searchsorted(ends, ends[-1] * inner / parts, "right")
+    cuts = np.maximum.accumulate(cuts - inner) + inner                      # each cut is behind the one before it
+    found: IntArray = np.clip(cuts, inner, len(lengths) - parts + inner)    # and leaves one for each part
+    return found
+
+
 class MLMBatch(NamedTuple):
     """A training batch; arrays are (B, T) unless noted."""
 
@@ -199,7 +208,11 @@ class MLMBatch(NamedTuple):
 
 
 class MLMBatches:
-    """Masked batches of a split, epoch after epoch: `batches[step]` is a pure function of the step."""
+    """Masked batches of a split, epoch after epoch: `batches[step]` is a pure function of the step.
+
+    A batch has `batch_size` sequences. With `bucket` its sequences are of similar length, so there is little padding,
+    and batches have about the same number of tokens instead: more short sequences, or fewer long ones.
+    """
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int = 64, batch_size: int = 32,
                  mode: str = "packed", masking: Masking | None = None, bucket: bool = False, seed: int = 0):
@@ -234,12 +247,13 @@ class MLMBatches:
         if not self.bucket:
             first = place * self.batch_size
             return epoch, order(np.arange(first, min(first + self.batch_size, len(order))))
-        # sort the sequences of BUCKET batches by length, and shuffle the resulting batches
+        # sort the sequences of BUCKET batches by length, cut them anew, and shuffle the resulting batches
         window, place = divmod(place, BUCKET)
         first = window * BUCKET * self.batch_size
         members = order(np.arange(first, min(first + BUCKET * self.batch_size, len(order))))
-        members = members[np.argsort(self.sequences.lengths(members), kind="stable")]
-        parts = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
+        lengths = self.sequences.lengths(members)
+        by_length = np.argsort(lengths, kind="stable")
+        parts = np.split(members[by_length], _even_cuts(lengths[by_length], -(-len(members) // self.batch_size)))
         return epoch, parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
 
     def __getitem__(self, step: int) -> MLMBatch:
@@ -247,7 +261,6 @@ class MLMBatches:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
         rows = self.sequences.fill(numbers, epoch, self.seed)
-        self.sequences.corpus.release()
         masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
                                          sequences=numbers, step=step)
         return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)

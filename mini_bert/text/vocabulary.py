@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import VocabularyError
+from ..readers import LARGEST_JSON, read_text
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"       # the prefix of pieces inside a word
@@ -73,13 +73,7 @@ class Vocabulary(Sequence[str]):
     @classmethod
     def read(cls, path: str | PathLike[str]) -> "Vocabulary":
         """Read a vocab.txt; the id of a piece is the number of its line, from 0."""
-        try:
-            text = Path(path).read_bytes().decode("utf-8")
-        except OSError as error:
-            raise VocabularyError(f"{path} cannot be read: {error.strerror}.") from None
-        except UnicodeDecodeError as error:
-            raise VocabularyError(f"{path} is not UTF-8: byte {error.start} is invalid.") from None
-        lines = text.split("\n")
+        lines = read_text(path, VocabularyError, largest=LARGEST_JSON).split("\n")
         if lines and lines[-1] == "":
             lines.pop()
         return cls((line.removesuffix("\r") for line in lines), str(path))

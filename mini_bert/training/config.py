@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -12,19 +11,23 @@ from ..configs import load_sections
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..core.params import Parameters
-from ..core.registry import find, make, parse_word
+from ..core.registry import check_options, make, parse_sum, takes
 from ..errors import ConfigError
+from ..objectives.making import objective_from
 from ..objectives.objective import CorpusObjective
 from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import Masking
-from . import inits, optimisers, schedules  # noqa: F401  (they fill the registry)
+from . import inits, optimisers  # noqa: F401  (they fill the registry)
+from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
 from .param_groups import groups_of, rate_factors
+from .schedules import check_schedule
 from .workers import available_cores
 
 _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more memory
 _OF_OPTIMISERS = ("beta1", "beta2", "epsilon", "weight_decay")
+LONGEST_DAYS = 3650           # of a budget
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -36,7 +39,8 @@ class TrainingConfig(Settings):
     steps: int = 10_000
     budget: str = ""                      # a time such as 30m or 1h30m, in place of steps
     # what is learned, and what a step sees
-    objective: str = "masked"
+    objective: str = "masked"             # one, or a sum with weights such as "masked + 0.5 other"
+    main_loss: str = ""                   # the one that is logged as `loss`; of the first objective unless named
     batch_size: int = 32                  # sequences
     micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 1,024 tokens
     max_seq_length: int = 0               # 0: the model's
@@ -48,7 +52,7 @@ class TrainingConfig(Settings):
     init: str = "normal"                  # normal, or local: the first layer looks at neighbours
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
     # the optimiser
-    optimiser: str = "adamw"
+    optimiser: str = "adamw"              # or one around another, such as lookahead(adamw, k=6)
     learning_rate: float = 1e-3
     schedule: str = "linear"              # linear, cosine, constant or wsd
     warmup_steps: int = 500
@@ -87,8 +91,11 @@ class TrainingConfig(Settings):
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
         if self.sequences not in MODES:
             raise ConfigError(f"sequences: {self.sequences!r} is not a choice; choose one of {', '.join(MODES)}.")
-        for slot in ("objective", "optimiser", "schedule", "init"):
-            find(slot, getattr(self, slot))
+        for _, word in parse_sum(self.objective, "objective"):
+            check_options("objective", word)
+        optimiser_words(self.optimiser)
+        check_schedule(self.schedule)
+        make("init", self.init)
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
         self.masking()        # refuses a wrong rate or unit
@@ -115,24 +122,23 @@ class TrainingConfig(Settings):
 
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
-    """What the config's word names, for this model."""
-    made: CorpusObjective[Any, Any] = make("objective", config.objective, model,
-                                           micro_batch_size=config.micro_batch_size,
-                                           recompute=config.gradient_checkpointing)
-    return made
+    """What the config's words name, for this model."""
+    return objective_from(config.objective, model, config.main_loss, micro_batch_size=config.micro_batch_size,
+                          recompute=config.gradient_checkpointing, seed=config.seed)
 
 
 def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
-    """What the config's word names, with the settings of the config that it takes: beta1, weight_decay and the like."""
-    takes = signature(find("optimiser", config.optimiser).named).parameters
-    own = parse_word(config.optimiser, "optimiser").options
-    settings = {name: getattr(config, name) for name in takes if hasattr(config, name) and name not in own}
+    """What the config's words name, with the settings that each takes: beta1, weight_decay and the like."""
+    factors = rate_factors(params, config.layer_decay, config.freeze)
+    taken = set[str]().union(*(takes("optimiser", word) | word.options.keys()
+                               for word in optimiser_words(config.optimiser)))
     for name in _OF_OPTIMISERS:
-        if name not in takes and getattr(config, name) != getattr(TrainingConfig, name):
+        if name not in taken and getattr(config, name) not in (0, getattr(TrainingConfig, name)):     # 0: without it
             raise ConfigError(f"{name} is set, but the optimiser {config.optimiser} takes none.")
-    made: Optimiser = make("optimiser", config.optimiser, params, **settings, groups=groups_of(params),
-                           factors=rate_factors(params, config.layer_decay, config.freeze))
-    return made
+    if "factors" not in taken and set(factors.values()) != {1.0}:
+        raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
+    settings = {name: getattr(config, name) for name in ("learning_rate", *_OF_OPTIMISERS)}
+    return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors})
 
 
 def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,
@@ -163,6 +169,7 @@ def parse_duration(text: str) -> float:
                          text.strip().lower())
     seconds = sum(float(number) * _UNITS[unit] for number, unit in zip(parts.groups(), "dhms", strict=True)
                   if number) if parts else 0
-    if not seconds:
-        raise ConfigError(f"{text!r} is not a length of time; write 90s, 30m, 1h30m or 2d.")
+    if not 0 < seconds <= LONGEST_DAYS * _UNITS["d"]:
+        raise ConfigError(f"{text[:100]!r} is not a length of time up to {LONGEST_DAYS} days; write 90s, 30m, "
+                          "1h30m or 2d.")
     return seconds

@@ -1,7 +1,7 @@
 """Fine-tuning: all parameters of a model with a task's head, by the task's own examples.
 
-    epochs of batches of similar length -> loss and gradients -> clipping -> AdamW;   after each epoch, or more often,
-    the task's own figure on the development set; the best parameters are kept, and training ends early if they
+    epochs of batches of similar length -> loss and gradients -> clipping -> optimiser;   after each epoch, or more
+    often, the task's own figure on the development set; the best parameters are kept, and training ends early if they
     do not improve
 
 The parameters of the MLM head take no part: neither the gradient nor weight decay moves them.
@@ -15,16 +15,16 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.registry import find
 from ..core.task_model import TaskBatch, TaskModel
 from ..errors import ConfigError, DataError, NumericalError
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
+from .config import TrainingConfig, make_optimiser
 from .loop import Loop, State
-from .optimisers.adamw import AdamW
-from .param_groups import rate_factors
-from .schedules import learning_rate
+from .optimisers.making import optimiser_words
+from .optimisers.optimiser import Optimiser
+from .schedules import check_schedule, learning_rate
 from .update import StepResult, Update
 from .workers import workers
 
@@ -38,6 +38,7 @@ class FinetuneConfig(Settings):
     epochs: int = 5
     batch_size: int = 32
     micro_batch_size: int = 16            # sequences that one thread computes at a time
+    optimiser: str = "adamw"
     learning_rate: float = 5e-4
     schedule: str = "linear"
     warmup_share: float = 0.1             # of all steps
@@ -63,7 +64,8 @@ class FinetuneConfig(Settings):
                 raise ConfigError(f"{name} must be in [0, 1), not {getattr(self, name)}.")
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
-        find("schedule", self.schedule)
+        optimiser_words(self.optimiser)
+        check_schedule(self.schedule)
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,12 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     def after(result: StepResult, batch: Sequence[TaskBatch]) -> bool:
         nonlocal best, since
         if (state.step - 1) % per_epoch + 1 in ends:
-            scores.append(score(model))
-            since += 1
-            if scores[-1] > best:
-                best, since = scores[-1], 0
-                kept[...] = model.params.flat
+            with update.optimiser.evaluation_weights():
+                scores.append(score(model))
+                since += 1
+                if scores[-1] > best:
+                    best, since = scores[-1], 0
+                    kept[...] = model.params.flat
         if progress is not None:
             progress(Progress(state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
                               scores[-1] if scores else None, best if scores else None))
@@ -131,11 +134,12 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     return Finetuned(best, scores, state.step, state.step < state.total_steps)
 
 
-def _optimiser(model: TaskModel, config: FinetuneConfig) -> AdamW:
+def _optimiser(model: TaskModel, config: FinetuneConfig) -> Optimiser:
     """Of all parameters but those of the other heads, which stay as they are."""
-    factors = rate_factors(model.params, config.layer_decay, config.freeze)
-    factors |= {name: 0.0 for name, spec in model.params.specs.items() if spec.component == "mlm_head"}
-    return AdamW(model.params, config.learning_rate, weight_decay=config.weight_decay, factors=factors)
+    heads = [name for name, spec in model.params.specs.items() if spec.component == "mlm_head"]
+    return make_optimiser(TrainingConfig(optimiser=config.optimiser, learning_rate=config.learning_rate,
+                                         weight_decay=config.weight_decay, layer_decay=config.layer_decay,
+                                         freeze=" ".join([config.freeze, *heads])), model.params)
 
 
 class _EpochBatches:

@@ -6,12 +6,12 @@ A step depends on the parameters, the optimiser's state, the seed and its number
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from time import perf_counter
 from typing import Any, Generic
 
-from ..errors import CheckpointError, NumericalError
+from ..errors import CheckpointError, CorpusError, NumericalError
 from ..objectives.objective import Batch, Batches, Part
 from .update import StepResult, Update
 
@@ -49,11 +49,20 @@ class State:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "State":
+        """A state that `to_json` wrote; other keys, and values of another type, are refused."""
+        kinds = {field.name: type(field.default) for field in fields(cls)}
+        for name, value in values.items():
+            if name not in kinds:
+                raise CheckpointError(f"The checkpoint's state has the key {name[:100]!r}, which this version does not "
+                                      "know.")
+            if name == "best_loss" and value is None:
+                continue
+            number = type(value) is int or (kinds[name] is float and type(value) is float and isfinite(value))
+            if not number or not 0 <= value < 1 << 63:
+                raise CheckpointError(f"The checkpoint's state has the {name} {str(value)[:100]}, which is not such a "
+                                      "number.")
         best = values.get("best_loss")
-        try:
-            return cls(**{**values, "best_loss": float("inf") if best is None else best})
-        except TypeError:
-            raise CheckpointError("The checkpoint's state has keys that this version does not know.") from None
+        return cls(**{**values, "best_loss": float("inf") if best is None else best})
 
 
 class Listener:
@@ -63,7 +72,7 @@ class Listener:
         """Before the first step."""
 
     def stepped(self, state: State, loss: float) -> bool | None:
-        """After each step, with its mean loss."""
+        """After each step, with the loss that it minimised."""
 
     def logged(self, record: dict[str, Any]) -> None:
         """A line for the log."""
@@ -120,10 +129,15 @@ class Loop(Generic[Batch, Part]):
         state.step += 1
         if result.finite:
             state.bad_in_a_row = 0
-            state.smooth(result.loss.mean)
+            if result.loss.count:
+                state.smooth(result.loss.mean)
         else:
             state.skipped += 1
             state.bad_in_a_row += 1
+            if state.bad_in_a_row >= self.max_bad_steps and not result.loss.count:
+                raise CorpusError(f"{_steps(state.bad_in_a_row)} nothing to predict, the last one step {state.step}: "
+                                  "all its tokens are special or unknown, so the run has stopped; the text needs words "
+                                  "of the vocabulary.")
             if state.bad_in_a_row >= self.max_bad_steps:
                 raise NumericalError(f"{_steps(state.bad_in_a_row)} no finite loss or gradient, the last one step "
                                      f"{state.step}, so the run has stopped.")

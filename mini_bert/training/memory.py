@@ -1,20 +1,19 @@
-"""The memory of a training step: predicting it, and taking the same pages again.
+"""Predicting the memory of a training step.
 
-The prediction counts the arrays that live at the peak, early in the backward: the parameters, their
-gradients, the optimiser's two moments, the activations in the cache, and one layer's gradients on the
-way. It is good to about a fifth; the interpreter and the libraries, some 40 MB, come on top.
+The prediction counts the arrays that live at the peak, early in the backward: the parameters, their gradients, what the
+optimiser keeps, the activations in the cache, and one layer's gradients on the way. Each part of a model, each
+objective and each optimiser says what it takes. It is good to about a fifth; the interpreter and the libraries, some
+40 MB, come on top.
 """
 
-import ctypes
-import sys
 from dataclasses import dataclass
-from math import prod
 
+from .. import objectives  # noqa: F401  (they fill the registry)
 from ..core.config import ModelConfig
-from ..core.module import Sizes
-from ..core.modules.assembly import Modules, parameter_specs
-
-_LARGE = 1 << 23
+from ..core.model import MiniBERT
+from ..objectives.making import objective_from
+from . import optimisers  # noqa: F401  (they fill the registry)
+from .optimisers.making import optimiser_floats
 
 
 @dataclass(frozen=True)
@@ -31,33 +30,10 @@ class TrainingMemory:
         return self.parameters + self.gradients + self.optimiser + self.activations
 
 
-def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4, *,
-                    masking_rate: float = 0.15) -> TrainingMemory:
-    """Of one MLM step with full sequences and AdamW."""
-    modules = Modules(config)
-    numbers = sum(prod(spec.shape) for spec in parameter_specs(config)) * itemsize
-    tokens = batch_size * config.max_seq_length
-    masked = max(1, round(masking_rate * tokens))
-    kept = modules.floats(Sizes(tokens, masked, config.max_seq_length))
-    # gradients on their way through one layer
-    inside = tokens * (5 * config.hidden_size + 2 * config.intermediate_size)
-    activations = kept + max(masked * config.vocab_size, inside)  # the logits become their gradient in place
-    return TrainingMemory(numbers, numbers, 2 * numbers, activations * itemsize)
-
-
-def keep_freed_memory() -> bool:
-    """Ask the C library to keep what is freed for the next allocation. Returns whether it agreed.
-
-    A training step allocates the same large arrays as the step before it. By default glibc hands them
-    back to the system when they are freed, and taking fresh pages costs a fault every 4 KiB: a tenth to
-    a quarter of a step. Call it once before training. It holds for the whole process; other C libraries
-    than glibc are left alone.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
-        return False
-    ctypes.CDLL(None).malloc_trim(0)                  # what was freed before, while a model was made, goes
-    mmap_threshold, trim_threshold = -3, -1           # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
-    return bool(mallopt(mmap_threshold, _LARGE) and mallopt(trim_threshold, 2**31 - 1))
+def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4, *, masking_rate: float = 0.15,
+                    objective: str = "masked", optimiser: str = "adamw") -> TrainingMemory:
+    """Of one step on full sequences, `batch_size` of them computed at once, with the words of a training config."""
+    learned = objective_from(objective, MiniBERT(config, seed=None))      # zeros that are never touched take no memory
+    numbers = learned.params.flat.size
+    return TrainingMemory(numbers * itemsize, numbers * itemsize, optimiser_floats(optimiser, numbers) * itemsize,
+                          learned.floats(batch_size, masking_rate) * itemsize)

@@ -5,19 +5,20 @@ generalise badly, which is another question.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from ..core.model import MiniBERT
-from ..text.batches import MLMBatch
+from ..objectives.objective import CorpusObjective
 from .config import TrainingConfig
 from .loop import Listener, State
 from .trainer import Trainer
 
 
 class _OneBatch:
-    def __init__(self, batch: MLMBatch):
+    def __init__(self, batch: Any):
         self.batch = batch
 
-    def __getitem__(self, step: int) -> MLMBatch:
+    def __getitem__(self, step: int) -> Any:
         return self.batch
 
 
@@ -32,15 +33,19 @@ class _Target(Listener):
         return loss < self.target
 
 
-def overfit(model: MiniBERT, batch: MLMBatch, config: TrainingConfig, *, target: float = 0.05,
-            listener: Listener | None = None) -> tuple[float, int]:
+def overfit(model: MiniBERT, batch: Any, config: TrainingConfig, *, target: float = 0.05,
+            listener: Listener | None = None,
+            objective: CorpusObjective[Any, Any] | None = None) -> tuple[float, int]:
     """Train on one batch until its loss is below `target` or the steps are over: the last loss, and the steps.
+
+    The loss is what the objective minimises, the weighted sum if there are several. Weight decay is off.
 
     Ctrl-C raises KeyboardInterrupt.
     """
     reached = _Target(target)
     settings = replace(config, schedule="constant", eval_every=0, weight_decay=0.0)
-    trainer = Trainer(model, _OneBatch(batch), settings, listener=[reached, listener or Listener()])
+    trainer = Trainer(model, _OneBatch(batch), settings, listener=[reached, listener or Listener()],
+                      objective=objective)
     state = trainer.train()
     if trainer.interrupted is not None:
         raise KeyboardInterrupt

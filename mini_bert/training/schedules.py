@@ -8,9 +8,10 @@
 A schedule is a function of the step and the number of steps alone, so a resumed run continues on it.
 """
 
-from math import cos, pi
+from math import cos, isfinite, pi
 
 from ..core.registry import make, register
+from ..errors import ConfigError
 
 
 @register("schedule", "linear")
@@ -41,3 +42,11 @@ def learning_rate(step: int, total: int, *, peak: float, schedule: str = "linear
     progress = min((step - warmup) / max(total - warmup, 1), 1.0)
     shape: float = make("schedule", schedule, progress, decay_share)
     return peak * (final_share + (1 - final_share) * shape)
+
+
+def check_schedule(schedule: str) -> None:
+    """Refuse a word, or an option of it, that gives no rate."""
+    for step in range(3):
+        rate = learning_rate(step, 2, peak=1.0, schedule=schedule)
+        if not isfinite(rate) or rate < 0:
+            raise ConfigError(f"schedule: {schedule} gives {rate} times the learning rate; it must be zero or more.")

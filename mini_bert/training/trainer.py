@@ -12,42 +12,36 @@ from typing import Any
 
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, NumericalError
-from ..files import locked
+from ..files import Lock, lock_directory
 from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from .budget import Budget
 from .config import TrainingConfig, make_objective, make_optimiser
 from .loop import Listener, Listeners, Loop, State
-from .runs.checkpoints import remove_older, write_checkpoint
+from .runs.checkpoints import (
+    OBJECTIVE,
+    OPTIMISER,
+    Arrays,
+    read_arrays,
+    read_state,
+    remove_older,
+    write_checkpoint,
+)
 from .runs.log import Log
-from .runs.process_memory import peak_resident_bytes, resident_bytes
+from .runs.objective_state import packed, unpack
+from .runs.records import LogInterval
 from .schedules import learning_rate
 from .update import StepResult, Update
 from .workers import workers
 
 
-class _Interval:
-    """What has happened since the last line of the log."""
-
-    def __init__(self) -> None:
-        self.losses: dict[str, list[float]] = {}      # by name: the summed loss, and its count
-        self.tokens, self.seconds = 0, 0.0
-
-    def add(self, result: StepResult, tokens: int, seconds: float) -> None:
-        self.tokens += tokens
-        self.seconds += seconds
-        for name, loss in result.losses.items() if result.finite else ():
-            sums = self.losses.setdefault(name, [0.0, 0.0])
-            sums[0] += loss.total
-            sums[1] += loss.count
-
-    def means(self) -> dict[str, float | None]:
-        return {name: total / count if count else None for name, (total, count) in self.losses.items()}
-
-
 class Trainer:
-    """Trains a model on batches; with a `run` directory it logs and keeps checkpoints there."""
+    """Trains a model on batches; with a `run` directory it logs and keeps checkpoints there.
+
+    What is evaluated, and saved as `best` and `final`, are the weights that the optimiser gives for it: its averaged
+    ones, if it averages.
+    """
 
     def __init__(self, model: MiniBERT, batches: Batches[Any], config: TrainingConfig | None = None, *,
                  heldout: Sequence[Any] = (), run: Path | None = None, tokenizer: WordPieceTokenizer | None = None,
@@ -56,7 +50,7 @@ class Trainer:
         self.model, self.batches, self.heldout = model, batches, list(heldout)
         self.config = config = (TrainingConfig() if config is None else config).resolved(model.config)
         self.objective = make_objective(config, model) if objective is None else objective
-        self.run, self.tokenizer = run, tokenizer
+        self.run, self.tokenizer, self.lock = run, tokenizer, Lock(None)
         listeners = [] if listener is None else [listener] if isinstance(listener, Listener) else listener
         self.listener = Listeners(listeners)
         self.optimiser = make_optimiser(config, self.objective.params)
@@ -66,7 +60,7 @@ class Trainer:
         self.interrupted: Signals | None = None
         self.saved = -1                                   # the step of the last checkpoint
         self._log = Log(run) if run is not None else None
-        self._interval = _Interval()
+        self._interval = LogInterval()
         self._began = perf_counter()
 
     # ---------------------------------------------------------------- the loop
@@ -77,8 +71,9 @@ class Trainer:
         self._began = perf_counter() - state.seconds
         with ExitStack() as stack:
             if self.run is not None:
-                busy = CheckpointError(f"Another process is training in {self.run}.")
-                stack.enter_context(locked(self.run, busy))
+                if not self.lock.held:
+                    self.lock = lock_directory(self.run, CheckpointError(f"Another process is training in {self.run}."))
+                stack.callback(self.lock.release)
             interrupts = stack.enter_context(held_interrupts())
             loop = stack.enter_context(self._loop())
             self._plan(loop)
@@ -90,15 +85,25 @@ class Trainer:
                 self.interrupted = interrupts.noted
                 interrupts.answered()
                 self.save()
-            elif self.run is not None and (self.saved != state.step or not (self.run / "final").exists()):
+            elif self.run is not None and (self.saved != state.step or not self._is_final(self.run / "final")):
                 self.save(final=True)                 # stopped by a listener, or killed just before the end
         return state
+
+    def _is_final(self, model: Path) -> bool:
+        """Is this model the one of the present step? There may be none, or that of an earlier end."""
+        try:
+            return read_state(model).get("step") == self.state.step
+        except CheckpointError:
+            return False
 
     def steps(self) -> Iterator[float]:
         """The loss of one step after another, without log, evaluation and checkpoints: for measuring."""
         with self._loop() as loop:
             while self.state.step < self.state.total_steps:
-                yield loop.advance()[1].loss.mean
+                result = loop.advance()[1]
+                if result.finite:
+                    self.objective.feedback(self.state.step, result.losses, {})
+                yield result.total
 
     @contextmanager
     def _loop(self) -> Iterator[Loop[Any, Any]]:
@@ -121,12 +126,14 @@ class Trainer:
         state.tokens += tokens
         self._interval.add(result, tokens, perf_counter() - begin)
         evaluates = bool(self.heldout) and (last or self._evaluation_due())
+        figures = self._evaluate(loop) if evaluates else {}
+        state.evaluations += evaluates
+        if result.finite:                             # nothing that depends on the clock: a resumed run hears the same
+            self.objective.feedback(state.step, result.losses, figures)
         if logs or evaluates:
-            figures = self._evaluate(loop) if evaluates else {}
-            state.evaluations += evaluates
             state.seconds = perf_counter() - self._began
             self._report(result, figures, loop)
-        stop = self.listener.stepped(state, result.loss.mean)
+        stop = self.listener.stepped(state, result.total)
         if last or state.step % config.checkpoint_every == 0:
             self.save(final=last)
         state.seconds = perf_counter() - self._began
@@ -143,7 +150,8 @@ class Trainer:
     def _evaluate(self, loop: Loop[Any, Any]) -> dict[str, float]:
         begin = perf_counter()
         try:
-            return self.objective.evaluate(self.heldout, loop.update.workers)
+            with self.optimiser.evaluation_weights():
+                return self.objective.evaluate(self.heldout, loop.update.workers)
         except NumericalError:        # of parameters that have gone: the steps to come will say so
             return {}
         finally:
@@ -181,34 +189,16 @@ class Trainer:
 
     def _report(self, result: StepResult, figures: dict[str, float], loop: Loop[Any, Any]) -> None:
         """A line of the log, and the best checkpoint if this is the lowest held-out loss so far."""
-        state, interval = self.state, self._interval
-        means = interval.means()
-        record: dict[str, Any] = {
-            "step": state.step,
-            "loss": next(iter(means.values()), None),
-            "smoothed_loss": state.mean_loss if state.smoothing else None,
-            "learning_rate": self.learning_rate(state.step - 1),
-            "grad_norm": result.grad_norm,
-            "tokens_per_second": interval.tokens / interval.seconds if interval.seconds else None,
-            "loading_share": loop.loading / interval.seconds if interval.seconds else None,
-            "tokens": state.tokens, "seconds": state.seconds, "total_steps": state.total_steps,
-            "skipped": state.skipped,
-            "rss_mb": resident_bytes() / 1e6, "peak_rss_mb": peak_resident_bytes() / 1e6}
-        if len(means) > 1:
-            record["losses"] = means
-        if result.measures is not None:
-            record["layer_grad_norm"] = result.measures.grad_norm
-            record["update_ratio"] = result.measures.update_ratio
-        record |= figures
+        state = self.state
+        record = self._interval.record(state, self.objective, result, figures, self.learning_rate(state.step - 1),
+                                       loop.loading)
         if self._log is not None:
             self._log.write(record)
-        self.objective.feedback(record)
         self.listener.logged(record)
-        if figures.get("eval_loss", float("inf")) < state.best_loss:
-            state.best_loss, state.best_step = figures["eval_loss"], state.step
-            if self.run is not None:
-                write_checkpoint(self.run / "best", self.model, self.tokenizer, state.to_json())
-        self._interval, loop.loading = _Interval(), 0.0
+        if record.get("eval_loss", float("inf")) < state.best_loss:
+            state.best_loss, state.best_step = record["eval_loss"], state.step
+            self._save_model("best")
+        self._interval, loop.loading = LogInterval(), 0.0
 
     def save(self, final: bool = False) -> bool:
         """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go.
@@ -225,14 +215,36 @@ class Trainer:
         begin = perf_counter()
         if self._log is not None:
             self._log.sync()
-        self.state.optimiser_steps = self.optimiser.t
         folder = self.run / "checkpoints"
-        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, self.state.to_json(),
-                         self.optimiser.state)
+        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, *self.snapshot())
         remove_older(folder, self.config.keep_checkpoints)
         if self.budget is not None:
             self.budget.reserve["saving"] = 2 * (perf_counter() - begin)
         if final:
-            write_checkpoint(self.run / "final", self.model, self.tokenizer, self.state.to_json())
+            self._save_model("final")
         self.saved = self.state.step
         return True
+
+    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
+        """Beside the model, what a checkpoint of this moment holds: state.json, and files of named arrays."""
+        self.state.optimiser_steps = self.optimiser.t
+        values, arrays = packed(self.objective, self.model)
+        return self.state.to_json() | values, {OPTIMISER: self.optimiser.state, OBJECTIVE: arrays}
+
+    def checkpoint_bytes(self) -> int:
+        """About what a checkpoint takes, with a share for `best` and `final`."""
+        return 2 * self.objective.params.flat.nbytes + sum(array.nbytes for array in self.optimiser.state.values())
+
+    def _save_model(self, name: str) -> None:
+        """The model alone, with the weights to be used."""
+        if self.run is not None:
+            with self.optimiser.evaluation_weights():
+                write_checkpoint(self.run / name, self.model, self.tokenizer, self.state.to_json())
+
+    def restore(self, checkpoint: Path) -> None:
+        """Go on from a checkpoint, whose parameters the model has already."""
+        values = read_state(checkpoint)
+        unpack(self.objective, self.model, values, checkpoint)
+        self.state = State.from_json(values)
+        self.saved = self.state.step
+        self.optimiser.restore(read_arrays(checkpoint / OPTIMISER, self.optimiser.state), self.state.optimiser_steps)

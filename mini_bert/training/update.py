@@ -4,6 +4,7 @@ Pre-training, fine-tuning, probes, the search for a learning rate and the explor
 different objectives.
 """
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Generic, NamedTuple
 
@@ -19,43 +20,49 @@ from .workers import Workers
 
 class StepResult(NamedTuple):
     losses: Losses
+    loss: Loss                            # the main one
+    total: float                          # what the step minimises: the means of all losses, times their weights
     grad_norm: float
     measures: Measures | None = None
     finite: bool = True                   # if not, nothing was moved
 
-    @property
-    def loss(self) -> Loss:
-        """The loss whose count divides the gradients."""
-        return next(iter(self.losses.values()), Loss(0.0, 0))
-
 
 class BatchGradients(Generic[Batch, Part]):
-    """The gradients of a batch's summed loss, its micro-batches computed each by one thread."""
+    """The gradients of a batch, its micro-batches computed each by one thread.
+
+    What `gradients` holds is `count` times the gradient of the objective's total. With one loss of weight 1 that is the
+    gradient of the summed loss.
+    """
 
     def __init__(self, objective: Objective[Batch, Part], workers: Workers):
         self.objective, self.workers = objective, workers
         self.gradients: Parameters = objective.params.zeros_like()
+        self.count = 1
         self._sum = GradientSum(self.gradients)
 
     def compute(self, batch: Batch, *key: Any) -> Losses:
         """Forward and backward. Dropout is keyed by `key` and the micro-batch's number, not by its thread; without a
         key there is none."""
-        parts = self.objective.micro_batches(batch)
+        objective = self.objective
+        parts = objective.micro_batches(batch)
+        counted = [objective.counts(part) for part in parts]
+        counts = {name: sum(part.get(name, 0) for part in counted) for name in objective.losses}
+        self.count = counts[objective.main] or 1
+        # each loss is divided by its own count; together they are divided by self.count when the step is taken
+        factors = {name: weight * self.count / counts[name] if counts[name] else 0.0
+                   for name, weight in objective.losses.items()}
         self._sum.begin(len(parts))
 
-        def one(number: int) -> Losses:
+        def one(number: int) -> Mapping[str, float]:
             grads = self._sum.micro_batch(number)
             with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is noticed, and skipped
-                losses = self.objective.add_gradients(parts[number], grads, (*key, number) if key else None)
+                sums = objective.add_gradients(parts[number], grads, (*key, number) if key else None, factors)
             grads.finish()
-            return losses
+            return sums
 
-        results = self.workers.map(one, range(len(parts)))
+        sums = self.workers.map(one, range(len(parts)))
         self._sum.finish()
-        names = dict.fromkeys(name for losses in results for name in losses)
-        found = {name: [losses[name] for losses in results if name in losses] for name in names}
-        return {name: Loss(sum(loss.total for loss in some), sum(loss.count for loss in some))
-                for name, some in found.items()}
+        return {name: Loss(sum(part.get(name, 0.0) for part in sums), count) for name, count in counts.items()}
 
 
 class Update(Generic[Batch, Part]):
@@ -63,21 +70,26 @@ class Update(Generic[Batch, Part]):
 
     def __init__(self, objective: Objective[Batch, Part], optimiser: Optimiser, workers: Workers, *,
                  max_grad_norm: float = 0.0):
-        self.batch_gradients = BatchGradients(objective, workers)
+        self.objective, self.batch_gradients = objective, BatchGradients(objective, workers)
         self.optimiser, self.workers, self.max_grad_norm = optimiser, workers, max_grad_norm
 
     def step(self, batch: Batch, key: tuple[Any, ...], rate: float, measure: bool = False) -> StepResult:
-        """Loss, gradients and the optimiser's step, unless something is not finite: then nothing moves."""
-        gradients = self.batch_gradients.gradients
+        """Losses, gradients and the optimiser's step, unless something is not finite: then nothing moves."""
         try:
-            result = StepResult(self.batch_gradients.compute(batch, *key), 0.0)
+            losses = self.batch_gradients.compute(batch, *key)
         except NumericalError:
-            return StepResult({"": Loss(float("nan"), 1)}, float("nan"), finite=False)
-        count = max(result.loss.count, 1)
+            nan = float("nan")
+            return StepResult({}, Loss(nan, 1), nan, nan, finite=False)
+        return self.apply(losses, rate, measure)
+
+    def apply(self, losses: Losses, rate: float, measure: bool = False) -> StepResult:
+        """The optimiser's step by the gradients that were computed with these losses."""
+        gradients, count = self.batch_gradients.gradients, self.batch_gradients.count
+        total = sum(weight * losses[name].mean for name, weight in self.objective.losses.items() if weight)
         norm = self.optimiser.grad_norm(gradients, self.workers) / count
-        if not (isfinite(result.loss.total) and isfinite(norm) and result.loss.count):
-            return StepResult(result.losses, norm, finite=False)
+        result = StepResult(losses, losses[self.objective.main], total, norm)
+        if not (isfinite(total) and isfinite(norm) and any(loss.count for loss in losses.values())):
+            return result._replace(finite=False)
         scale = clip_factor(norm, self.max_grad_norm) / count
-        measures = self.optimiser.step(gradients, learning_rate=rate, scale=scale, workers=self.workers,
-                                       measure=measure)
-        return StepResult(result.losses, norm, measures)
+        return result._replace(measures=self.optimiser.step(
+            gradients, learning_rate=rate, scale=scale, workers=self.workers, measure=measure))

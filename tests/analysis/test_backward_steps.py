@@ -8,7 +8,6 @@ from hand_built_models import WITH_HEAD, build, small, tokenizer
 
 from mini_bert import InputError, MiniBERT, MiniBERTGradients, ModelConfig
 from mini_bert.analysis.passes.backward_steps import backward_pass, step_through_backward_pass, verify_entry
-from mini_bert.analysis.passes.formula_values import evaluate
 from mini_bert.analysis.passes.forward_steps import forward_pass
 
 IDS = np.array([2, 9, 11, 9, 30, 4, 3])
@@ -50,36 +49,6 @@ def test_entries_of_every_step_pass_verification(model):
             found = verify_entry(step, [int(i) for i in index])
             assert found.passed, (step.name, found)
             assert found.shown == pytest.approx(found.analytic, rel=1e-9, abs=1e-15)
-
-
-def test_each_formula_is_true_of_the_numbers(model):
-    """Worked out from its text: from the gradients and values that it names comes the step's array."""
-    forward = forward_pass(model, IDS)
-    passed = backward_pass(forward, TARGETS)
-
-    def scatter(rows, ids):
-        size = {"token_embeddings": model.config.vocab_size, "position_embeddings": 7, "token_type_embeddings": 1}
-        whole = np.zeros((size[step.of], model.config.hidden_size))
-        np.add.at(whole, ids.astype(int), rows)
-        return whole
-
-    asked, target = np.zeros((len(IDS), 1)), np.zeros(len(IDS), int)      # where none is asked, onehot is of no matter
-    for position, number in TARGETS.items():
-        asked[position], target[position] = 1, number
-    known = {"scatter": scatter, "target": target, "has": lambda target: asked, "number": np.sum,
-             "onehot": lambda ids: np.eye(model.config.vocab_size)[ids.astype(int)], "ids": IDS, "t": np.arange(7),
-             "types": np.zeros(7), "d_k": model.config.head_size, "eps": model.config.layernorm_eps}
-    known |= {name: function for of in forward.specs for name, function in of.formula.functions.items()}
-    symbols = {of.name: of.symbol for of in forward} | {item.name: item.symbol for item in model.params.layout}
-    for step in passed:
-        if model.config.stack == "shared" and step.is_parameter and step.layer is not None:
-            continue                                      # one symbol for the values of all layers
-        names = {f"d{symbols[name[1:]]}": passed[name].array for name in step.gradients}
-        names |= {symbols[name]: forward[name].array if name in forward.names else model.params[name]
-                  for name in step.values}
-        got = evaluate(step.formula.equations, {**known, **names}, model.config.num_heads)
-        got = got if step.rows is None or len(got) == len(step.rows) else got[step.rows]
-        np.testing.assert_allclose(got, step.array, rtol=1e-9, atol=1e-12, err_msg=step.name)
 
 
 def test_what_a_step_uses_was_there_before_it(model):

@@ -38,14 +38,6 @@ def test_the_numbers_are_the_models_bit_for_bit(model):
             np.testing.assert_array_equal(passed[name].array, cache[name][0])
 
 
-def test_each_formula_is_true_of_the_numbers(model):
-    """Worked out from its text: from the inputs that it names comes the step's array."""
-    passed = forward_pass(model, IDS)
-    for step in passed.steps[1:]:
-        got = step.operands.evaluate(step.formula.equations)
-        np.testing.assert_allclose(got, step.array, rtol=1e-10, atol=1e-12, err_msg=step.name)
-
-
 def test_the_mathml_is_well_formed(model):
     for step in forward_pass(model, IDS):
         assert ElementTree.fromstring(step.formula.mathml).tag.endswith("math")

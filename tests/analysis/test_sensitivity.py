@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mini_bert import InputError, mask_tokens
+from mini_bert import ConfigError, InputError, mask_tokens
 from mini_bert.analysis.batches import as_batch, batch_gradient
 from mini_bert.analysis.dynamics.sensitivity import (
     analyze_learning_rate_sensitivity,
@@ -77,8 +77,8 @@ def test_bad_input_is_refused(model, batch):
     for rates in ([], [0.0], [-1.0], [np.inf]):
         with pytest.raises(InputError, match="above 0"):
             analyze_learning_rate_sensitivity(model, batch, rates)
-    with pytest.raises(InputError, match="adamw, sgd"):
-        analyze_learning_rate_sensitivity(model, batch, [1.0], optimiser="lion")
+    with pytest.raises(ConfigError, match="adamw, lookahead, sgd"):
+        analyze_learning_rate_sensitivity(model, batch, [1.0], optimiser="newton")
     with pytest.raises(InputError, match="empty"):
         detect_mode_collapse([])
     with pytest.raises(InputError, match="finite"):

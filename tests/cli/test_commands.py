@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mini_bert.cli.app import app
+from mini_bert.cli.output import Output
 from mini_bert.core.gradcheck import TOLERANCE
 
 runner = CliRunner()
@@ -24,7 +25,8 @@ def test_selftest_passes_and_lists_its_checks():
     report = json.loads(done.stdout)
     assert report["passed"]
     assert [test["name"] for test in report["tests"]] == [
-        "config", "parameters", "forward", "loss", "backward", "step", "memory", "gradients"]
+        "config", "parameters", "forward", "loss", "backward", "step", "memory", "gradients",
+        "formulas"]
     assert "4,498,880" in report["tests"][1]["detail"]
 
 
@@ -76,6 +78,7 @@ def test_gradcheck_fails_if_a_backward_is_wrong(monkeypatch, wrong):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (("gradcheck", "sofmax"), ["sofmax", "softmax"]),
+    (("gradcheck", "adamw"), ["'adamw' is a word of the slot optimiser", "no gradient"]),
     (("config", "minni"), ["minni", "mini"]),
     (("config", "absent.yaml"), ["absent.yaml"]),
 ])
@@ -96,6 +99,8 @@ def test_config_shows_sizes_parameters_and_memory():
     assert memory["total"] == sum(size for purpose, size in memory.items() if purpose != "total")
     shown = runner.invoke(app, ["config"]).stdout
     assert "4,498,880" in shown
+    changed = json.loads(runner.invoke(app, ["config", "--set", "model.num_layers=1", "--json"]).stdout)
+    assert changed["config"]["num_layers"] == 1
     assert "token_embeddings" in shown
 
 
@@ -115,3 +120,8 @@ def test_presets_are_listed():
 
 def test_version():
     assert mini_bert("--version").stdout.startswith("mini-bert 0.")
+
+
+def test_json_has_null_for_numbers_that_are_not_finite(capsys):
+    Output(as_json=True, quiet=False).result({"loss": float("nan"), "rows": [{"error": float("inf")}, (1.5, "a")]})
+    assert json.loads(capsys.readouterr().out) == {"loss": None, "rows": [{"error": None}, [1.5, "a"]]}

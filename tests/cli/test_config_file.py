@@ -76,3 +76,19 @@ def test_the_shipped_fine_tuning_settings_are_valid_and_a_mapping_is_a_list_of_s
     (folder / "config.yaml").write_text("train: train.tsv\ndev: train.tsv\nset: {depth: 2}\n")
     refused = runner.invoke(app, ["finetune", "--config", "config.yaml"])
     assert "depth" in str(refused.exception)
+
+
+def test_settings_of_the_command_line_join_those_of_the_file_and_win(folder, monkeypatch):
+    seen = []
+
+    def computed(what, options, *rest, **more):
+        seen.append(options["config"])
+        raise ConfigError("enough")
+
+    monkeypatch.setattr("mini_bert.cli.train.finetune.cached_result", computed)
+    (folder / "config.yaml").write_text("set:\n  dropout: 0.25\n  patience: 7\n")
+    command = ["finetune", "--config", "config.yaml", "--train", "train.tsv", "--dev", "train.tsv"]
+    for more in ((), ("--set", "patience=2", "--set", "layer_decay=0.5")):
+        assert str(runner.invoke(app, [*command, *more]).exception) == "enough"
+    assert [(found["dropout"], found["patience"], found["layer_decay"]) for found in seen] == \
+        [(0.25, 7, 1.0), (0.25, 2, 0.5)]

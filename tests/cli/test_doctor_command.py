@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mini_bert import ModelConfig
 from mini_bert.cli.look.doctor import doctor_command
+from mini_bert.cli.shared_options import with_shared_options
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
@@ -16,7 +17,7 @@ from mini_bert.training.config import TrainingConfig
 from mini_bert.training.runs.run import start_run
 
 APP = typer.Typer()
-APP.command()(doctor_command)
+APP.command()(with_shared_options(doctor_command, imports=True))
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ def test_a_report_is_one_page_with_the_verdict_the_curves_and_the_settings(run):
     (["plot", "spectra", "a text"], "takes no input, but 'a text' is given"),
     (["plot", "attention", "a", "--out", "x.gif"], ".png, .svg, .pdf"),
     (["plot", "projection", "--method", "mds", __file__], "pca, tsne, umap"),
-    (["plot", "probe", __file__], "not the output of mini-bert probe"),
+    (["plot", "probe", __file__], "cannot be read as JSON"),
     (["plot", "confusion", __file__], "line 1: expected a true and a predicted label"),
     (["report", "/no/such/run"], "/no/such/run"),
 ])

@@ -9,12 +9,13 @@ from typer.testing import CliRunner
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.measure.probe import probe_command
+from mini_bert.cli.shared_options import with_shared_options
 from mini_bert.errors import DataError, InputError
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = [f"w{i}" for i in range(8)]
 app = typer.Typer()
-app.command("probe")(probe_command)
+app.command("probe")(with_shared_options(probe_command, imports=True))
 
 
 @pytest.fixture(autouse=True)

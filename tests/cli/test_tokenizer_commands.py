@@ -105,12 +105,12 @@ def test_training_replaces_a_tokenizer_only_with_overwrite(folder):
 
 def test_overwrite_replaces_only_a_tokenizer(folder):
     run("data", "prepare", folder / "text.txt", "-t", folder / "tokenizer", "-o", folder / "corpus")
-    assert "corpus.json" in refused(*train(folder, folder / "corpus", "--overwrite"))
+    assert "files that are not a tokenizer's" in refused(*train(folder, folder / "corpus", "--overwrite"))
 
 
 def test_the_output_directory_is_checked_before_any_text_is_read(folder):
     absent = folder / "absent.txt"
-    assert "is not a writable directory" in refused("tokenizer", "train", absent, "--out", folder / "text.txt" / "x")
+    assert "cannot be a directory" in refused("tokenizer", "train", absent, "--out", folder / "text.txt" / "x")
     assert "not empty" in refused("tokenizer", "train", absent, "--out", folder / "tokenizer")
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.measure.zero_shot import agreement_command, blimp_command, facts_command, similarity_command
+from mini_bert.cli.shared_options import with_shared_options
 from mini_bert.errors import DataError, InputError
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -18,7 +19,7 @@ runner = CliRunner()
 app = typer.Typer(pretty_exceptions_enable=False)
 for name, command in (("blimp", blimp_command), ("agreement", agreement_command), ("facts", facts_command),
                       ("similarity", similarity_command)):
-    app.command(name)(command)
+    app.command(name)(with_shared_options(command, imports=True))
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +122,8 @@ def test_changed_training_text_invalidates_the_cache(folder, tmp_path):
 @pytest.mark.parametrize(("arguments", "error", "words"), [
     (("blimp", "absent"), DataError, "no file or folder absent"),
     (("blimp", "pairs", "--train", "-"), InputError, "--train cannot be standard input"),
-    (("agreement", "absent"), DataError, "absent.text cannot be read"),
-    (("facts", "words.txt"), DataError, "words.txt, line 1: it is not JSON"),
+    (("agreement", "absent"), DataError, "There is no file absent.text"),
+    (("facts", "words.txt"), DataError, "words.txt, line 1 cannot be read as JSON"),
     (("similarity", "P1.jsonl"), DataError, "P1.jsonl, line 1"),
     (("similarity", "words.txt", "--text", "-"), InputError, "--text cannot be standard input"),
     (("similarity", "words.txt", "--layer", "7"), InputError, "no layer 7"),

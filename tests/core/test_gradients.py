@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from mini_bert import InputError, MiniBERT, MiniBERTGradients, gradient_check, load_preset, mlm_cross_entropy
+from mini_bert import (
+    InputError,
+    MiniBERT,
+    MiniBERTGradients,
+    ModelConfig,
+    NumericalError,
+    gradient_check,
+    load_preset,
+    mlm_cross_entropy,
+)
 from mini_bert.checks.models import check_model, shrink
 
 
@@ -144,3 +153,28 @@ def test_a_loss_over_nothing_is_refused(model):
     ids = np.full((1, 3), 7)
     with pytest.raises(InputError, match="selects nothing"):
         MiniBERTGradients(model).compute_mlm_loss_and_gradients(model.forward(ids)[0], ids, np.zeros((1, 3), bool))
+
+
+@pytest.mark.parametrize("block", ["post_ln", "pre_ln"])
+def test_huge_weights_give_finite_gradients_or_an_error(block):
+    config = ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=30,
+                         max_seq_length=8, block=block)
+    model, rng = MiniBERT(config), np.random.default_rng(0)
+    ids, mask = rng.integers(5, 30, (2, 8)), np.zeros((2, 8), bool)
+    mask[:, 2] = mask[0, 5] = True
+    before, names, refused = model.params.flat.copy(), list(model.params), 0
+    for _ in range(120):
+        model.params.flat[...] = before
+        for name in rng.choice(names, rng.integers(1, 4), replace=False):
+            weights = model.params[name]
+            huge = (weights + 0.01 * rng.standard_normal(weights.shape)) * 10.0 ** rng.uniform(5, 39)
+            weights[...] = np.clip(huge, -3e38, 3e38)
+        gradients = MiniBERTGradients(model)
+        try:
+            loss, _ = gradients.accumulate_mlm(ids, ids, mask)
+        except NumericalError:
+            refused += 1
+            continue
+        assert np.isfinite(loss)
+        assert np.isfinite(gradients.gradients.flat).all()
+    assert 5 < refused < 115

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,13 @@ from mini_bert.training.memory import training_memory
     ("bert-tiny", 2, 0.15)])
 def test_the_prediction_is_near_what_a_step_allocates(name, batch_size, rate):
     config = load_preset(name)
+    peak = _peak(config, batch_size, rate)
+    predicted = training_memory(config, batch_size, masking_rate=rate)
+    assert peak == pytest.approx(predicted.gradients + predicted.activations, rel=0.2)
+
+
+def _peak(config, batch_size, rate=0.15):
+    """What a step allocates beside the parameters."""
     model = MiniBERT(config)
     ids = np.random.default_rng(0).integers(5, config.vocab_size, (batch_size, config.max_seq_length))
     masked, targets, positions = mask_tokens(ids, config.vocab_size, mask_prob=rate)
@@ -23,8 +31,15 @@ def test_the_prediction_is_near_what_a_step_allocates(name, batch_size, rate):
     MiniBERTGradients(model).accumulate_mlm(masked, targets, positions, dropout_key=(0, 0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    predicted = training_memory(config, batch_size, masking_rate=rate)
-    assert peak == pytest.approx(predicted.gradients + predicted.activations, rel=0.2)
+    return peak
+
+
+@pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary"])
+def test_the_prediction_counts_what_score_terms_keep(terms):
+    plain = replace(load_preset("mini"), num_heads=8)
+    config = replace(plain, score_terms=terms)
+    more = _peak(config, 16) - _peak(plain, 16)
+    assert more == pytest.approx(training_memory(config, 16).total - training_memory(plain, 16).total, rel=0.2)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator is asked, which is Linux's")
@@ -33,7 +48,7 @@ def test_steps_take_no_fresh_pages_once_memory_is_kept():
 import resource
 import numpy as np
 from mini_bert import MiniBERT, MiniBERTGradients
-from mini_bert.training.memory import keep_freed_memory
+from mini_bert.training.workers import keep_freed_memory
 if not keep_freed_memory():
     raise SystemExit("77")
 grads = MiniBERTGradients(MiniBERT())

@@ -42,9 +42,10 @@ def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
                          and isinstance(node.right.value, int) and isinstance(node.left, ast.Name)):
             twin.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
             yield f"line {line}: sign flipped", changed
-        # (what `complete` announces is about memory, not about the numbers)
+        # (`complete` is about memory, not about the numbers; what `require_finite` refuses is tested with huge weights)
         if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-                                               and not ast.unparse(node.value.func).endswith(".complete")):
+                                               and not ast.unparse(node.value.func).endswith(
+                                                   (".complete", "require_finite"))):
             left_out = copy.deepcopy(function)
             for parent in ast.walk(left_out):
                 for field in ("body", "orelse"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,54 @@ def test_saving_again_replaces_and_leaves_other_files(saved, model):
     model.save(saved)
     assert np.array_equal(mini_bert.load(saved, dtype=np.float64).params.flat, model.params.flat)
     assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors", "vocab.txt"]
+
+
+def test_a_flipped_bit_is_noticed_or_changes_nothing(saved, model, rng):
+    """Bits of the header that only say how something is written change nothing; those of the weights are noticed."""
+    content = (saved / "model.safetensors").read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    for part in (range(8 * header), range(8 * header, 8 * len(content))):
+        for place in rng.choice(part, 200).tolist():
+            flipped = bytearray(content)
+            flipped[place // 8] ^= 1 << place % 8
+            (saved / "model.safetensors").write_bytes(flipped)
+            try:
+                again = mini_bert.load(saved, dtype=np.float64)
+            except MiniBertError:
+                continue
+            assert place < 8 * header
+            assert np.array_equal(again.params.flat, model.params.flat)
+
+
+def test_zeroed_exchanged_and_shifted_pieces_are_noticed(tmp_path):
+    model = MiniBERT(load_preset("small"))
+    model.params.flat[...] = np.random.default_rng(0).standard_normal(model.params.flat.size)
+    model.save(tmp_path)
+    content = (tmp_path / "model.safetensors").read_bytes()
+    page, start = 4096, len(content) // 2
+    a, b = content[start : start + page], content[start + page : start + 2 * page]
+    for damage in (bytes(page) + b, b + a, a[8:] + b + a[:8], a[:8] + a[16:24] + a[8:16] + a[24:] + b):
+        (tmp_path / "model.safetensors").write_bytes(content[:start] + damage + content[start + 2 * page :])
+        with pytest.raises(CheckpointError, match="has changed since it was written"):
+            mini_bert.load(tmp_path)
+
+
+def test_a_config_and_weights_of_two_saves_are_not_taken_for_a_model(saved, model, tmp_path):
+    MiniBERT(replace(model.config, num_heads=1), dtype=np.float64).save(tmp_path / "other")       # of the same shapes
+    (tmp_path / "other" / "config.json").replace(saved / "config.json")
+    with pytest.raises(CheckpointError, match=r"not the config that model\.safetensors was saved with"):
+        mini_bert.load(saved)
+
+
+def test_a_config_may_be_spaced_and_ordered_otherwise(saved, model):
+    content = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps(dict(reversed(content.items()))))
+    assert mini_bert.load(saved).config == model.config
+
+
+def test_files_without_a_digest_are_opened(saved, model):
+    save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
+    assert np.array_equal(mini_bert.load(saved, dtype=np.float64).params.flat, model.params.flat)
 
 
 def test_half_precision_files_are_opened(saved, model):

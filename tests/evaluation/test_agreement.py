@@ -108,7 +108,7 @@ def test_malformed_files_are_refused_with_the_line_number(tmp_path, text, gold, 
 
 
 def test_invalid_probe_requests_are_refused(model, tokenizer, tmp_path):
-    with pytest.raises(DataError, match=r"absent\.text cannot be read"):
+    with pytest.raises(DataError, match=r"There is no file .*absent\.text"):
         read_agreement(tmp_path / "absent")
     with pytest.raises(DataError, match="None of the 2 verbs"):
         agreement(model, tokenizer, [AgreementItem("", "", right, other, 0)

@@ -50,14 +50,14 @@ def test_ranks_by_relation(model, tokenizer, tmp_path):
     found = probe_factual_knowledge(model, tokenizer, [tmp_path])
     first, second = found.relations
     assert (first.relation, first.facts, first.left_out, first.in_prompt) == ("P1", 4, 1, 0)
-    assert first.prompts.first == first.among_objects == wilson_interval(1, 4)
-    assert first.prompts.first_ten == wilson_interval(3, 4)                             # Seoul is the twelfth
-    assert first.prompts.reciprocal == pytest.approx((1 / 3 + 1 + 1 / 3 + 1 / 12) / 4)
+    assert first.prompts.p_at_1 == first.among_objects == wilson_interval(1, 4)
+    assert first.prompts.p_at_10 == wilson_interval(3, 4)                             # Seoul is the twelfth
+    assert first.prompts.mrr == pytest.approx((1 / 3 + 1 + 1 / 3 + 1 / 12) / 4)
     assert first.negations == first.prompts
     assert first.same_answer == wilson_interval(4, 4)
-    assert first.frequent.first == wilson_interval(2, 4)                                # Oslo
-    assert first.frequent.reciprocal == pytest.approx((1 + 1 / 2 + 1 + 1 / 3) / 4)
-    assert (second.in_prompt, second.prompts.first.mean, second.among_objects.mean) == (1, 0, 1)
+    assert first.frequent.p_at_1 == wilson_interval(2, 4)                                # Oslo
+    assert first.frequent.mrr == pytest.approx((1 + 1 / 2 + 1 + 1 / 3) / 4)
+    assert (second.in_prompt, second.prompts.p_at_1.mean, second.among_objects.mean) == (1, 0, 1)
     assert (found.facts, found.left_out, found.left_out_relations, found.windowed) == (5, 2, ["P3"], 0)
     assert found.means["p_at_1"].mean == pytest.approx(0.125)
     assert found.means["frequent_p_at_1"].mean == pytest.approx(0.75)
@@ -69,9 +69,9 @@ def test_equal_scores_for_all_words_give_chance_precision(tokenizer, tmp_path):
                                  max_seq_length=16), seed=None)
     write(tmp_path / "P1.jsonl", record("Oslo"), record("Paris"))
     found = probe_factual_knowledge(model, tokenizer, [tmp_path]).relations[0]
-    assert found.prompts.first.mean == pytest.approx(1 / 19)              # chance among nineteen words
-    assert found.prompts.first_ten.mean == pytest.approx(10 / 19)
-    assert found.prompts.reciprocal == pytest.approx(1 / 10)              # the mean of ranks 1 to 19
+    assert found.prompts.p_at_1.mean == pytest.approx(1 / 19)              # chance among nineteen words
+    assert found.prompts.p_at_10.mean == pytest.approx(10 / 19)
+    assert found.prompts.mrr == pytest.approx(1 / 10)              # the mean of ranks 1 to 19
     assert found.among_objects.mean == pytest.approx(1 / 2)
 
 
@@ -91,15 +91,15 @@ def test_a_model_that_reads_the_negation_answers_differently(tokenizer, tmp_path
             ranks.append(1 + int((logits > logits[PLACES.index(place)]).sum()))
         same += tops[0] == tops[1]
     assert found.relations[0].same_answer == wilson_interval(same, len(PLACES))
-    assert found.relations[0].prompts.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[::2])))
-    assert found.relations[0].negations.reciprocal == pytest.approx(np.mean(1 / np.array(ranks[1::2])))
+    assert found.relations[0].prompts.mrr == pytest.approx(np.mean(1 / np.array(ranks[::2])))
+    assert found.relations[0].negations.mrr == pytest.approx(np.mean(1 / np.array(ranks[1::2])))
 
 
 def test_prompts_without_negations_and_long_ones(model, tokenizer, tmp_path):
     long = {"sub_label": "x", "obj_label": "paris", "masked_sentences": ["is in " * 20 + "[MASK] ."]}
     found = probe_factual_knowledge(model, tokenizer, [write(tmp_path / "P1.jsonl", long)])
     assert found.relations[0].negations is found.relations[0].same_answer is None
-    assert found.relations[0].prompts.first.mean == 1
+    assert found.relations[0].prompts.p_at_1.mean == 1
     assert found.windowed == 1
     assert "same_answer" not in found.means
 

@@ -40,7 +40,7 @@ def test_every_masked_token_has_the_same_weight(made):
     parts = [part for step in range(len(batches)) for part in micro_batches(batches[step], 2)]
     found = predictions(model, parts, Workers(1))
     other = MaskedLM(model).evaluate(parts, Workers(2))
-    assert found.loss.mean() == pytest.approx(other["eval_loss"], rel=1e-5)
+    assert found.loss.mean() == pytest.approx(other["masked"], rel=1e-5)
     assert found.right.mean() == other["masked_accuracy"]
     figures = report(found, Frequencies(Corpus(folder / "corpus"), 9), 9)
     assert sum(count for *_, count in figures.by_position) == sum(count for *_, count in figures.by_frequency) == \

@@ -8,7 +8,7 @@ from mini_bert.errors import DataError, InputError
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.probes.quantised_vectors import quantised_bytes
 from mini_bert.evaluation.probes.sets import probe_sets
-from mini_bert.evaluation.probes.word_vectors import align_words, layer_names, word_vectors
+from mini_bert.evaluation.probes.word_vectors import align_words, layer_names
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.workers import Workers
 
@@ -63,45 +63,30 @@ def test_a_windowed_word_has_context_on_both_sides():
     assert (np.minimum(found.start, length - 1 - found.start)[inner] >= 3).all()
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first", "last", "ends"])
-def test_word_vectors_match_the_model(model, pooling):
-    sentences = [["acd", "b"], ["x-a", "b", "ac"], ["a"]]
-    alignment = align_words(TOKENIZER, sentences, 12)
-    found = word_vectors(model, TOKENIZER, alignment, pooling=pooling, team=Workers(2))
-    assert found.names == layer_names(model) == ["embeddings", "hidden_0", "hidden_1", "final_hidden"]
-    number = 0
+def vectors_of_the_model(model, sentences, pooling):
+    """By layer, the vector of each word, from one pass per sentence."""
+    found = {name: [] for name in layer_names(model)}
     for words in sentences:
         pieces = [TOKENIZER.ids(word) for word in words]
         _, cache = model.encode(np.array([TOKENIZER.with_special([i for ids in pieces for i in ids])]))
         place = 1
         for ids in pieces:
-            for name, layer in zip(found.names, found.layers, strict=True):
+            for name, vectors in found.items():
                 rows = cache[name][0, place : place + len(ids)]
-                expected = {"mean": rows.mean(axis=0), "first": rows[0], "last": rows[-1],
-                            "ends": np.concatenate([rows[0], rows[-1]])}[pooling]
-                np.testing.assert_allclose(layer[number], expected, rtol=1e-5, atol=1e-6)
+                vectors.append({"mean": rows.mean(axis=0), "first": rows[0], "last": rows[-1],
+                                "ends": np.concatenate([rows[0], rows[-1]])}[pooling])
             place += len(ids)
-            number += 1
+    return {name: np.array(vectors) for name, vectors in found.items()}
 
 
-def test_a_limit_draws_words_by_the_seed(model):
-    alignment = align_words(TOKENIZER, [["a", "b", "x"], ["b", "ac"]], 12)
-    everything = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"])
-    some = word_vectors(model, TOKENIZER, alignment, layers=["hidden_1"], limit=3, seed=1)
-    assert len(some.words) == 3
-    assert some.names == ["hidden_1"]
-    np.testing.assert_allclose(some.layers[0], everything.layers[0][some.words], rtol=1e-5, atol=1e-6)
-    assert (word_vectors(model, TOKENIZER, alignment, limit=3, seed=1).words == some.words).all()
-
-
-def test_invalid_structural_probes_are_refused(model):
-    alignment = align_words(TOKENIZER, [["a"]], 12)
+def test_invalid_layers_poolings_and_vocabularies_are_refused(model):
+    sets = probe_sets(model, TOKENIZER, *[[Sentence(("a",))]] * 3)
     with pytest.raises(InputError, match="no layer 'hidden_7'; this model has embeddings, hidden_0"):
-        word_vectors(model, TOKENIZER, alignment, layers=["hidden_7"])
+        sets.vectors(model, TOKENIZER, layers=["hidden_7"])
     with pytest.raises(InputError, match="pooling must be one of mean, first, last, ends"):
-        word_vectors(model, TOKENIZER, alignment, pooling="median")
+        sets.vectors(model, TOKENIZER, pooling="median")
     with pytest.raises(InputError, match="12 pieces"):
-        word_vectors(model, WordPieceTokenizer([*TOKENIZER.vocabulary.pieces, "more"]), alignment)
+        sets.vectors(model, WordPieceTokenizer([*TOKENIZER.vocabulary.pieces, "more"]))
     with pytest.raises(InputError, match="no room"):
         align_words(TOKENIZER, [["a"]], 3)
 
@@ -120,13 +105,13 @@ def test_sets_are_disjoint_and_samples_are_noted(model):
         probe_sets(model, TOKENIZER, train[:1], train)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "ends"])
+@pytest.mark.parametrize("pooling", ["mean", "first", "last", "ends"])
 def test_quantised_vectors_match_the_model_in_less_memory(model, pooling):
     train = [Sentence(("acd", "b", "x-a")), Sentence(("a", "ac"))]
     sets = probe_sets(model, TOKENIZER, train, train, train)
     held = sets.vectors(model, TOKENIZER, pooling=pooling, team=Workers(2))
-    expected = word_vectors(model, TOKENIZER, sets.alignments["train"], pooling=pooling)
-    for name, vectors in zip(expected.names, expected.layers, strict=True):
+    assert list(held) == layer_names(model) == ["embeddings", "hidden_0", "hidden_1", "final_hidden"]
+    for name, vectors in vectors_of_the_model(model, [sentence.words for sentence in train], pooling).items():
         found = held[name]["train"]
         assert found.shape == vectors.shape
         np.testing.assert_allclose(found[:], vectors, atol=np.abs(vectors).max() / 60_000)
@@ -134,7 +119,7 @@ def test_quantised_vectors_match_the_model_in_less_memory(model, pooling):
         shift, deviation = vectors.mean(axis=0), vectors.std(axis=0) + 1
         np.testing.assert_allclose(found.standardised(shift, deviation)[:], (vectors - shift) / deviation, atol=1e-3)
         assert (found[:] == held[name]["train"][:]).all()             # the stored rows do not change
-    rows = {"mean": 5, "ends": 5 + 3}[pooling]                        # three words have several pieces, so two ends
+    rows = 5 + 3 if pooling == "ends" else 5                          # three words have several pieces, so two ends
     assert quantised_bytes(sets.alignments["train"], pooling, 8) == rows * 8 * 2
 
 

@@ -70,7 +70,7 @@ def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(DataError, match="There is no file"):
         check_file("linear", tmp_path / "none.py")
     (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="is not UTF-8 text: byte 0"):
+    with pytest.raises(DataError, match="is not UTF-8: byte 0"):
         check_file("linear", tmp_path / "bytes.py")
     with pytest.raises(DataError, match="cannot be read"):
         check_file("linear", tmp_path)

@@ -23,6 +23,7 @@ from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
 from mini_bert.explorer.server import create_app, is_loopback, open_socket
 from mini_bert.explorer.session import Session
+from mini_bert.training.update import Update
 
 TEXT = "the cat sat on a mat ."
 SENTENCE = {"text": TEXT, "mask": "2"}
@@ -282,9 +283,9 @@ def test_the_loss_shown_is_that_of_the_backward_pass(app, session):
     assert shown["loss"] == request(app, "/api/backward", asked).json["loss"] > 2900
 
 
-def test_a_step_that_is_too_long_is_refused_and_every_question_is_answered_as_before(app, session):
-    before = request(app, "/api/sentence", SENTENCE).json
-    session.passes(read_query(SENTENCE)).backward.gradients.flat[...] *= np.float32(1e30)
+def test_a_step_that_is_too_long_is_refused_and_every_question_is_answered_as_before(app, session, monkeypatch):
+    before, step = request(app, "/api/sentence", SENTENCE).json, Update.step
+    monkeypatch.setattr(Update, "step", lambda self, batch, key, rate: step(self, batch, key, 1e28 * rate))
     body = json.dumps(SENTENCE | {"learning_rate": 100, "optimiser": "sgd"}).encode()
     answer = request(app, "/api/step", method="POST", headers=OWN, body=body)
     assert answer.status == 400
@@ -323,7 +324,7 @@ def test_other_pages_cannot_change_the_model(app, session):
 @pytest.mark.parametrize(("body", "status", "words"), [
     (b"{", 400, "JSON object"), (b"[1]", 400, "JSON object"),
     (b'{"text": "the cat", "mask": "1"}', 400, "learning rate"),
-    (b'{"text": "the cat", "mask": 1, "learning_rate": 1, "optimiser": "x"}', 400, "adamw, sgd"),
+    (b'{"text": "the cat", "mask": 1, "learning_rate": 1, "optimiser": "x"}', 400, "adamw, lookahead, sgd"),
     (b" " * 20_000, 413, "larger")])
 def test_a_bad_change_is_refused(app, body, status, words):
     answer = request(app, "/api/step", method="POST", headers=OWN, body=body)
@@ -397,3 +398,45 @@ def test_a_query_that_is_none_is_refused(odd):
 
 def test_a_body_nested_too_deeply_is_refused(app):
     assert request(app, "/api/step", method="POST", headers=OWN, body=b"[" * 16_000).status == 400
+
+
+# -------------------------------------------------------------------- more ids than words
+
+def test_a_model_with_more_ids_than_words_is_shown(session, tokenizer):
+    """Vocabularies are often padded to a round number; the ids beyond the last word have no name."""
+    for size in (len(tokenizer) + 7, 300):                # shown whole, and cut to the words that matter
+        model = MiniBERT(dataclasses.replace(session.model.config, vocab_size=size))
+        model.params["mlm_head_b"][len(tokenizer):] = 50.0          # the model's first choice has no name
+        app = create_app(Session(model, tokenizer))
+        for name in ("sentence", "forward", "backward"):
+            assert request(app, f"/api/{name}", SENTENCE).status == 200
+        found = request(app, "/api/sentence", SENTENCE).json["predictions"][0]
+        assert len(found["candidates"]) == 8
+        assert found["candidates"][0]["token"] in tokenizer.vocabulary.pieces
+        for name in ("logits", "dlogits", "mlm_head_b", "token_embeddings"):
+            kind = "backward" if name.startswith("d") else "parameter" if name in model.params else "forward"
+            assert request(app, "/api/matrix", {**SENTENCE, "name": name, "of": kind}).status == 200, name
+        changed = request(app, "/api/step", {}, method="POST", headers=OWN,
+                          body=json.dumps({**SENTENCE, "learning_rate": "0.01"}).encode())
+        assert changed.status == 200
+
+
+# -------------------------------------------------------------------- clients that leave
+
+def test_a_client_that_leaves_in_the_middle_leaves_no_trace_in_the_log(app, caplog):
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+             "path": "/api/reset", "raw_path": b"/api/reset", "root_path": "", "query_string": b"",
+             "headers": [(b"host", b"127.0.0.1:8640"), *((k.encode(), v.encode()) for k, v in OWN.items())],
+             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8640)}
+    given = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive():
+        return given.pop(0) if given else {"type": "http.disconnect"}
+
+    async def send(message):
+        raise OSError("the client has gone")
+
+    asyncio.run(app(scope, receive, send))
+    given.append({"type": "http.request", "body": b"{}", "more_body": False})
+    asyncio.run(app(scope, receive, send))
+    assert caplog.records == []

@@ -1,9 +1,11 @@
 """Filling masks, sentence vectors and pseudo-log-likelihoods."""
 
 import json
+import os
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
@@ -71,6 +73,8 @@ def test_a_tokenizer_of_another_model_is_refused(model, tokenizer, tmp_path):
         with pytest.raises(InputError, match="does not belong to the model"):
             fill_mask(loaded, WordPieceTokenizer([*SPECIAL_TOKENS, *words]), "the [MASK]")
     assert TaskModel(loaded, "sequence", 2).encoder().vocab_digest == loaded.vocab_digest
+    (tmp_path / "run/checksums.json").unlink()
+    save_file(load_file(tmp_path / "run/model.safetensors"), tmp_path / "run/model.safetensors")      # without digests
     description = json.loads((tmp_path / "run/config.json").read_text())
     del description["vocab_digest"]                           # as in older files
     (tmp_path / "run/config.json").write_text(json.dumps(description))
@@ -140,6 +144,31 @@ def test_the_commands(directory, tmp_path):
     refused = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.txt")])
     assert "ends in .npy" in str(refused.exception)
     assert "nan" not in runner.invoke(app, ["score", "", *common]).stdout
+
+
+def test_a_full_disk_leaves_no_vectors_and_no_temporary_file(directory, tmp_path, monkeypatch):
+    (tmp_path / "texts.txt").write_text("the cat sat")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), "--model", str(directory), "--out",
+                               str(tmp_path / "v.npy")])
+    assert "No space left" in str(done.exception)
+    assert isinstance(done.exception, CheckpointError)
+    assert not list(tmp_path.glob("*v.npy*")) + list(tmp_path.glob(".*"))
+
+
+def test_a_vocabulary_of_the_same_size_with_other_words_is_refused(model, tokenizer, tmp_path):
+    saved = MiniBERT(model.config)
+    saved.vocab_digest = tokenizer.vocabulary.digest()
+    saved.save(tmp_path)
+    pieces = list(tokenizer.vocabulary)
+    WordPieceTokenizer([*pieces[:-1], "zebra"]).save(tmp_path)
+    (tmp_path / "texts.txt").write_text("the cat sat")
+    for command in (["fill-mask", "the [MASK]"], ["embed", str(tmp_path / "texts.txt")], ["score", "the cat"]):
+        assert "does not belong to the model" in str(runner.invoke(app, [*command, "-m", str(tmp_path)]).exception)
 
 
 def test_truncated_texts_are_reported(model, tokenizer, directory, tmp_path):

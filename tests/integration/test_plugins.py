@@ -83,6 +83,19 @@ def test_a_part_of_a_model_from_one_file(tmp_path, corpus, kind):
     assert load(tmp_path / "run" / "final").config == model.config
 
 
+def test_a_part_that_remembers_its_last_pass_fails_the_check(tmp_path):
+    file = written(tmp_path, "block")
+    kept, used = "normed, ln1 = self.ln1.forward", "attention, ffn, ln1 = cache"
+    text = file.read_text()
+    assert kept in text
+    assert used in text
+    file.write_text(text.replace(kept, "normed, self.kept = self.ln1.forward").replace("ffn, ln1)}", "ffn, None)}")
+                    .replace(used, "attention, ffn, _ = cache").replace("(dnormed, ln1,", "(dnormed, self.kept,"))
+    import_file(file)
+    failed = [result.case for result in check_all(["mine"]) if not result.passed]
+    assert set(failed) == {"another pass in between"}
+
+
 @pytest.mark.parametrize("kind", TRAINING)
 def test_a_way_of_training_from_one_file(tmp_path, corpus, kind):
     changes, subject = TRAINING[kind]
@@ -100,6 +113,7 @@ def test_a_way_of_training_from_one_file(tmp_path, corpus, kind):
         next(steps)
     steps.close()
     stopped.save()
+    stopped.lock.release()
     resumed = resume_run(tmp_path / "stopped", threads=1)
     resumed.train()
     np.testing.assert_array_equal(resumed.model.params.flat, whole)
@@ -162,7 +176,7 @@ def test_options_that_a_word_does_not_take_are_refused():
     ("relative_keys(reach=1.5)", "reach must be a whole number"), ("relative_keys(reach=-1)", "reach must be a whole"),
     ("relative_keys(reach=3) + relative_keys(reach=2)", "Two parts of the model have a parameter relative_keys_0"),
     ("rotary(base=1, base=2)", "gives base twice"), ("0.5 rotary", "has '0.5' where a word belongs"),
-    ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "'a word' is expected at its end"),
+    ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "a word is expected at its end"),
     ("rotary" + " " * 1000, "at most 1,000 characters")])
 def test_wrong_options_are_answered_in_a_sentence(terms, said):
     with pytest.raises(ConfigError, match=said):

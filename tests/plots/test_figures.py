@@ -47,6 +47,15 @@ def test_training_curves_show_both_losses_and_the_baselines():
     assert "unigram" in _texts(figure)
 
 
+def test_each_loss_of_an_objective_with_several_has_a_line_of_its_name():
+    records = [{"step": i, "tokens": 100 * i, "loss": 5.0 - i, "losses": {"masked": 5.0 - i, "order": 0.7 - 0.1 * i},
+                "eval_losses": {"order": 0.5}} for i in (1, 2)]
+    figure = plots.plot_training_curves(records)
+    lines = {line.get_label(): list(line.get_ydata()) for line in figure.axes[1].lines}
+    assert lines == {"masked": [4.0, 3.0], "order": pytest.approx([0.6, 0.5]), "order, held out": [0.5, 0.5]}
+    assert len(plots.plot_training_curves(_records()).axes) == 3
+
+
 def test_training_curves_show_the_reference_and_its_band():
     band = {"tokens": [0, 500], "mean": [9, 5], "low": [8.5, 4.5], "high": [9.5, 5.5]}
     axes = plots.plot_training_curves(_records(), reference=band).axes[0]
@@ -149,7 +158,7 @@ def test_equal_figures_are_saved_as_equal_files(tmp_path, kind, start):
 
 
 def test_a_notebook_gets_a_png():
-    assert plots.plot_matrix(np.eye(3), "W_Q_0")._repr_png_().startswith(b"\x89PNG")
+    assert plots.plot_spectrum({"W": [3.0, 1.0]})._repr_png_().startswith(b"\x89PNG")
 
 
 def test_matplotlibs_global_settings_stay_unchanged():
@@ -169,8 +178,8 @@ def test_matplotlibs_global_settings_stay_unchanged():
     (lambda: plots.plot_loss_landscape([0, 1], [1, 2, 3]), "shape of alphas"),
     (lambda: plots.project(np.eye(3), "mds"), "pca, tsne, umap"),
     (lambda: plots.plot_embedding_projection(np.eye(3), names=["a"]), "1 names"),
-    (lambda: plots.plot_matrix(np.eye(2), "x").save("x.gif"), ".png, .svg, .pdf"),
-    (lambda: plots.plot_matrix(np.eye(2), "x").save("/nowhere/at/all/x.png"), "no directory"),
+    (lambda: plots.plot_spectrum({"W": [1.0]}).save("x.gif"), ".png, .svg, .pdf"),
+    (lambda: plots.plot_spectrum({"W": [1.0]}).save("/nowhere/at/all/x.png"), "no directory"),
 ])
 def test_invalid_input_is_refused_with_a_clear_message(draw, message):
     with pytest.raises(ValueError, match=message):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import mini_bert
 from mini_bert import WordPieceTokenizer
 from mini_bert.cli.app import app
+from mini_bert.errors import CheckpointError
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.inference.fill_mask import fill_mask
 from mini_bert.pretrained import model_directory, shipped_names
@@ -36,6 +38,16 @@ def test_a_shipped_model_is_small_and_whole(name):
     assert {"config.json", "model.safetensors", "vocab.txt", "README.md"} <= {file.name for file in folder.iterdir()}
     assert (folder / "model.safetensors").stat().st_size <= 10_000_000
     assert len(WordPieceTokenizer.load(name)) == mini_bert.load(name).config.vocab_size
+
+
+@pytest.mark.parametrize(("file", "place"), [("model.safetensors", -5000), ("config.json", 70)])
+def test_a_changed_byte_of_a_shipped_model_is_noticed(name, tmp_path, file, place):
+    shutil.copytree(model_directory(name), tmp_path / "copy")
+    content = bytearray((tmp_path / "copy" / file).read_bytes())
+    content[place] ^= 1
+    (tmp_path / "copy" / file).write_bytes(content)
+    with pytest.raises(CheckpointError):
+        mini_bert.load(tmp_path / "copy")
 
 
 def test_a_directory_of_the_same_name_is_not_the_shipped_model(tmp_path, monkeypatch):

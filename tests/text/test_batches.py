@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import CorpusError, InputError
-from mini_bert.text.batches import MLMBatches, PackedSequences, PairSequences, SentenceSequences
+from mini_bert.text.batches import BUCKET, MLMBatches, PackedSequences, PairSequences, SentenceSequences
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
@@ -95,6 +95,19 @@ def test_bucketing_reduces_padding(corpus):
         return float(np.mean([1 - batches[step].attention_mask.mean() for step in range(len(batches))]))
 
     assert padding(True) < padding(False) / 2
+
+
+def test_bucketed_batches_have_about_the_same_number_of_tokens(corpus):
+    batches = MLMBatches(corpus, max_seq_length=64, batch_size=8, mode="sentences", bucket=True)
+    first = [batches[step] for step in range(min(len(batches), BUCKET))]
+    tokens = np.array([batch.attention_mask.sum() for batch in first])
+    assert tokens.max() - tokens.min() <= 2 * 64                       # the sequences at both ends of a batch
+    assert len({len(batch.input_ids) for batch in first}) > 1
+
+
+def test_a_bucketed_batch_of_one_sequence_has_one(corpus):
+    batches = MLMBatches(corpus, max_seq_length=64, batch_size=1, mode="sentences", bucket=True)
+    assert all(len(batches.numbers(step)[1]) == 1 for step in range(BUCKET))
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])

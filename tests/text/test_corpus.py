@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from mini_bert import CorpusError
+from mini_bert.files import claims
 from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora import dedup as dedup_module
 from mini_bert.text.corpora import prepare as module
 from mini_bert.text.corpora import sources as sources_module
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.dedup import Deduplicator
+from mini_bert.text.corpora.file_array import FileArray, block_sums
 from mini_bert.text.corpora.prepare import prepare, token_dtype
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
@@ -182,16 +184,16 @@ def test_a_killed_preparation_leaves_nothing_that_looks_finished(tmp_path, token
     out = tmp_path / "made"
     process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "tokenizer"), str(tmp_path / "a.txt"),
                                 str(out)])
-    partial = tmp_path / ".made.partial"
-    while not (partial / "tokens.bin").exists() and process.poll() is None:
+    while not list(tmp_path.glob(".made.*.new/tokens.bin")) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not out.exists()
+    [partial] = tmp_path.glob(".made.*.new")
     with pytest.raises(CorpusError, match=r"no corpus\.json"):
         Corpus(partial)
     prepare([str(tmp_path / "a.txt")], tokenizer, out, workers=1)         # a new attempt succeeds
-    assert not partial.exists()
+    assert left(tmp_path) == ["a.txt", "made", "tokenizer"]
 
 
 def test_a_corpus_of_another_vocabulary_is_refused(corpus, tokenizer, tmp_path):
@@ -228,8 +230,83 @@ def test_an_id_outside_the_vocabulary_is_reported_as_damage(corpus, tmp_path):
     shutil.copytree(corpus.directory, tmp_path / "copy")
     with (tmp_path / "copy" / "tokens.bin").open("r+b") as file:
         file.write(b"\xff\xff")
+    with pytest.raises(CorpusError, match="has changed since the corpus was prepared"):
+        Corpus(tmp_path / "copy").piece_counts()
+    without_digest(tmp_path / "copy")
     with pytest.raises(CorpusError, match="has the id 65535"):
         Corpus(tmp_path / "copy").piece_counts()
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 25])
+def test_every_flipped_bit_of_a_corpus_is_noticed_when_it_is_read(corpus, tmp_path, monkeypatch, rng, kept):
+    monkeypatch.setattr("mini_bert.text.corpora.file_array.KEPT", kept)
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    noticed = 0
+    for file in sorted((tmp_path / "copy").glob("*.bin")):
+        content = file.read_bytes()
+        for place in rng.integers(8 * len(content), size=25):
+            flipped = bytearray(content)
+            flipped[place // 8] ^= 1 << place % 8
+            file.write_bytes(flipped)
+            with pytest.raises(CorpusError, match="damaged"):
+                Corpus(tmp_path / "copy").fingerprint()
+            noticed += 1
+        file.write_bytes(content)
+    assert noticed == 5 * 25
+    Corpus(tmp_path / "copy").fingerprint()
+
+
+def test_a_manifest_that_was_changed_is_noticed(corpus, tmp_path):
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    text = (tmp_path / "copy" / "corpus.json").read_text()
+    manifest = json.loads(text)
+    (tmp_path / "copy" / "corpus.json").write_text(json.dumps({**manifest, "unknown_tokens": 7}))
+    with pytest.raises(CorpusError, match="damaged"):
+        Corpus(tmp_path / "copy")
+
+
+def test_a_large_file_is_read_like_an_array(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr("mini_bert.text.corpora.file_array.KEPT", 0)
+    values = rng.integers(60_000, size=200_000).astype(np.uint16)
+    values.tofile(tmp_path / "x")
+    file = FileArray(tmp_path / "x", "uint16", len(values), np.frombuffer(block_sums(tmp_path / "x"), "<u4"))
+    places = rng.integers(len(values), size=(50, 7))
+    assert np.array_equal(file[places], values[places])
+    assert np.array_equal(file[31_000:140_000], values[31_000:140_000])
+    assert (file[-1], file[5], len(file[7:7]), len(file)) == (values[-1], values[5], 0, len(values))
+    assert np.array_equal(np.asarray(file), values)
+    with pytest.raises(IndexError):
+        file[len(values)]
+    with pytest.raises(CorpusError, match="damaged"):
+        file[[len(values)]]
+
+
+def test_a_link_in_the_way_is_neither_followed_nor_removed(file, tmp_path, tokenizer):
+    """An earlier version emptied the folder behind a link of this name."""
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "work.txt").write_text("work")
+    (tmp_path / ".made.partial").symlink_to(tmp_path / "precious")
+    prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
+    (tmp_path / ".made2.mini-bert").symlink_to(tmp_path / "precious" / "work.txt")
+    with pytest.raises(CorpusError, match="Cannot write"):
+        prepare([str(file)], tokenizer, tmp_path / "made2", workers=1)
+    assert (tmp_path / "precious" / "work.txt").read_text() == "work"
+
+
+def test_a_folder_with_anything_else_is_not_overwritten(file, tmp_path, tokenizer):
+    prepare([str(file)], tokenizer, tmp_path / "made", workers=1)
+    (tmp_path / "made" / "notes.txt").write_text("mine")
+    with pytest.raises(CorpusError, match=r"such as notes\.txt"):
+        prepare([str(file)], tokenizer, tmp_path / "made", workers=1, overwrite=True)
+    assert (tmp_path / "made" / "notes.txt").read_text() == "mine"
+
+
+def without_digest(folder: Path) -> None:
+    """Make a corpus look as one that was prepared before there were digests."""
+    manifest = json.loads((folder / "corpus.json").read_text())
+    del manifest["digest"]
+    (folder / "corpus.json").write_text(json.dumps(manifest))
+    (folder / "checksums.bin").unlink()
 
 
 def _heed_interrupts() -> None:
@@ -277,11 +354,12 @@ def test_a_failed_rename_keeps_the_old_corpus(file, tmp_path, tokenizer, monkeyp
     real = Path.rename
 
     def fail(self, target):
-        if self.name.endswith(".partial"):
+        if self.name.endswith(".new"):
             raise OSError("no")
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", fail)
+    monkeypatch.setattr(claims, "exchange", lambda first, second: False)      # as on most systems
     with pytest.raises(CorpusError, match="Cannot write"):
         prepare([str(file)], tokenizer, tmp_path / "made", workers=1, overwrite=True)
     Corpus(tmp_path / "made")

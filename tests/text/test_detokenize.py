@@ -24,6 +24,9 @@ from mini_bert.text.wordpiece.detokenize import detokenize
     ('" yes , " he said , " or no . "', '"yes," he said, "or no."'),
     ('" yes " and a 3 " pipe', '"yes" and a 3 " pipe'),          # unpaired: keeps its spaces
     ("[CLS] ( yes ) [MASK] . [SEP]", "[CLS] (yes) [MASK]. [SEP]"),
+    ("it cost $ 5 , not € 20 or $ [MASK]", "it cost $5, not €20 or $[MASK]"),
+    ("hosting ##€ of", "hosting€ of"),                           # a letter of the word, for a tokenizer
+    ("the € of", "the € of"),
     ("", ""),
 ])
 def test_spacing_is_as_people_write(spaced, text):

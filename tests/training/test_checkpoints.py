@@ -1,8 +1,10 @@
 """Checkpoints that are whole, or not there; and runs that are refused before anything is harmed."""
 
 import errno
+import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from mini_bert.core.storage.safetensors_file import safetensors_chunks
 from mini_bert.training.loop import Listener
 from mini_bert.training.runs import checkpoints as module
 from mini_bert.training.runs.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
+from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
 
@@ -57,7 +60,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(model_config, settings, corpus, 
 
     def full(directory, contents):
         calls.append(directory.name)
-        if directory.name == ".step-8.partial":
+        if directory.name.startswith(".step-8."):
             raise OSError(errno.ENOSPC, "No space left on device")
         real(directory, contents)
 
@@ -70,9 +73,24 @@ def test_a_full_disk_leaves_the_last_checkpoint(model_config, settings, corpus, 
     assert resume_run(run).state.step == 4
 
 
+def test_a_log_that_cannot_be_synced_is_a_sentence(tmp_path, monkeypatch):
+    log = Log(tmp_path)
+    log.write({"step": 1})
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("mini_bert.training.runs.log.os.fsync", full)
+    with pytest.raises(CheckpointError, match=r"log\.jsonl: No space left"):
+        log.sync()
+
+
 def test_a_crash_between_two_renames_loses_nothing(finished):
-    (finished / "best").rename(finished / ".best.replaced")
+    word = "0123456789abcdef"
+    (finished / ".best.mini-bert").write_text(f"{word}\n")
+    (finished / "best").rename(finished / f".best.{word}.old")
     resume_run(finished)
+    assert not list(finished.glob(".*"))
     MiniBERT.load(finished / "best")
 
 
@@ -151,6 +169,66 @@ def test_a_run_belongs_to_one_process(model_config, settings, corpus, run):
     assert trainer.state.step == 12
 
 
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_refused_resume_changes_nothing_of_a_living_run(model_config, settings, corpus, run):
+    trainer = start_run(model_config, replace(settings, log_every=1), corpus.directory, run)
+    seen = []
+
+    class Second(Listener):
+        def stepped(self, state, loss):
+            if state.step == 7:                                # behind its last checkpoint, step 4
+                before = everything(run)
+                with pytest.raises(CheckpointError, match="Another process is training"):
+                    resume_run(run, changes=["training.learning_rate=5"])
+                assert everything(run) == before
+                seen.append(state.step)
+
+    trainer.listener = Second()
+    trainer.train()
+    assert seen == [7]
+    assert resume_run(run).config.learning_rate == settings.learning_rate
+    assert [record["step"] for record in read_log(run)] == list(range(1, 13))
+
+
+def test_a_resume_that_is_refused_for_its_options_changes_nothing(finished):
+    (finished / "checkpoints" / "step-12" / "state.json").unlink()              # so there is something to clean up
+    before = everything(finished)
+    for change, words in (("training.seed=9", r"training\.seed cannot be changed"), ("training.rate=1", "nearest"),
+                          ("training.optimiser=sgd", "not of this model, objective and optimiser")):
+        with pytest.raises((ConfigError, CheckpointError), match=words):
+            resume_run(finished, changes=[change])
+        assert everything(finished) == before
+
+
+def test_a_run_is_locked_from_its_first_moment_to_its_last_step(model_config, settings, corpus, run):
+    trainer = start_run(model_config, settings, corpus.directory, run)
+    with pytest.raises(CheckpointError, match="Another process is training"):
+        resume_run(run)
+    trainer.train()
+    resume_run(run)
+
+
+def test_a_corpus_that_becomes_shorter_is_one_sentence_and_the_checkpoint_stays(model_config, settings, corpus, run,
+                                                                                tmp_path, monkeypatch):
+    monkeypatch.setattr("mini_bert.text.corpora.file_array.KEPT", 0)            # as if it were a large one
+    shutil.copytree(corpus.directory, tmp_path / "copy")
+    trainer = start_run(model_config, settings, tmp_path / "copy", run)
+
+    class Shortens(Listener):
+        def stepped(self, state, loss):
+            if state.step == 6:
+                os.truncate(tmp_path / "copy" / "tokens.bin", 100)
+
+    trainer.listener = Shortens()
+    with pytest.raises(CorpusError, match=r"tokens\.bin has become shorter"):
+        trainer.train()
+    assert newest_checkpoint(run / "checkpoints")[0].name == "step-4"
+    assert resume_run(run, data=corpus.directory).train().step == 12
+
+
 def test_a_final_model_that_is_missing_is_written(finished):
     expected = (finished / "final" / "model.safetensors").read_bytes()
     shutil.rmtree(finished / "final")
@@ -158,10 +236,27 @@ def test_a_final_model_that_is_missing_is_written(finished):
     assert (finished / "final" / "model.safetensors").read_bytes() == expected
 
 
-def test_what_a_kill_at_the_start_left_is_no_run(model_config, settings, corpus, run):
-    (run / "checkpoints" / ".step-0.partial").mkdir(parents=True)
-    start_run(model_config, settings, corpus.directory, run).train()
-    assert (run / "final").exists()
+def test_a_strangers_folder_is_not_removed(model_config, settings, corpus, run):
+    (run / "checkpoints" / "of somebody").mkdir(parents=True)
+    (run / "checkpoints" / "of somebody" / "thesis.txt").write_text("three years of work")
+    with pytest.raises(CheckpointError, match="exists already"):
+        start_run(model_config, settings, corpus.directory, run)
+    assert (run / "checkpoints" / "of somebody" / "thesis.txt").read_text() == "three years of work"
+
+
+def test_a_final_model_of_an_earlier_end_is_replaced(model_config, settings, corpus, run):
+    class Stops(Listener):
+        def stepped(self, state, loss):
+            return state.step == 10
+
+    start_run(model_config, settings, corpus.directory, run, listener=Stops()).train()
+    shutil.copytree(run / "final", run.parent / "earlier")
+    resume_run(run).train()
+    expected = (run / "final" / "model.safetensors").read_bytes()
+    shutil.rmtree(run / "final")                       # as if the run had been killed between its last two writes
+    (run.parent / "earlier").rename(run / "final")
+    resume_run(run).train()
+    assert (run / "final" / "model.safetensors").read_bytes() == expected
 
 
 def test_damaged_checkpoints_do_not_outlive_good_ones(model_config, settings, corpus, run):

@@ -55,6 +55,20 @@ def test_training_ends_when_nothing_gets_better():
     assert np.array_equal(model.params.flat, states[1])           # the best, not the last
 
 
+def test_with_lookahead_the_slow_weights_are_scored_and_kept():
+    model = made()
+    start, states = model.params.flat.copy(), []
+
+    def score(network: TaskModel) -> float:
+        states.append(network.params.flat.copy())
+        return 1.0
+
+    settings = FinetuneConfig(epochs=1, optimiser="lookahead(adamw, k=100)", patience=0)
+    finetune(model, [10] * 64, collate, score, settings)              # two steps: the slow weights have not moved
+    assert np.array_equal(states[0], start)
+    assert np.array_equal(model.params.flat, start)
+
+
 def test_frozen_parts_stay():
     model = made()
     before = {name: value.copy() for name, value in model.params.items()}

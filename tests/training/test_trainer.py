@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mini_bert import MiniBERT, NumericalError
+from mini_bert import MiniBERT, ModelConfig, NumericalError, WordPieceTokenizer
+from mini_bert.errors import CorpusError
 from mini_bert.objectives.masked import heldout_batches
 from mini_bert.randomness import generator
 from mini_bert.text.batches import MLMBatch, MLMBatches
+from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.masking import mask_tokens
+from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.loop import Listener, State
 from mini_bert.training.overfit import overfit
@@ -205,3 +208,13 @@ def test_guessing_by_frequency_is_measured_where_the_run_is(corpus):
     assert found["unigram_loss"] == pytest.approx(-np.log(counts / counts.sum())[guessed].mean())
     assert found["uniform_loss"] == pytest.approx(np.log(corpus.manifest.vocab_size))
     assert 0 < baselines(corpus, [])["unigram_loss"] < found["uniform_loss"]          # nothing is held out
+
+
+def test_text_without_a_known_word_is_called_that_and_not_a_high_learning_rate(tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"{'x' * n} y\n\n" for n in range(2, 40)))
+    prepare([str(tmp_path / "text.txt")], WordPieceTokenizer([*SPECIAL_TOKENS, "the"]), tmp_path / "corpus", workers=1)
+    model = ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=8, vocab_size=6, max_seq_length=8)
+    trainer = start_run(model, TrainingConfig(steps=10, batch_size=4, threads=1), tmp_path / "corpus", tmp_path / "run")
+    with pytest.raises(CorpusError, match="5 steps in a row had nothing to predict") as refused:
+        trainer.train()
+    assert "learning rate" not in str(refused.value)

@@ -7,17 +7,17 @@ the keys that match it; a query without such a key counts as 0.
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...core.arrays import Array, BoolArray, IntArray
+from ...core.cache import of_every_layer, of_layer
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...evaluation.metrics import fields_of
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
+from ...evaluation.result import Result
 from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...text.vocabulary import Vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -30,7 +30,7 @@ HEAD_TYPES = {"previous": 0.5, "next": 0.5, "diagonal": 0.5, "delimiter": 0.5}
 
 
 @dataclass(frozen=True)
-class HeadStatistics:
+class HeadStatistics(Result):
     """One head: entropy in nats and as a share of ln(keys), distance in tokens, and mean weights on kinds of keys."""
 
     layer: int
@@ -48,12 +48,9 @@ class HeadStatistics:
     same_word: float                      # on other tokens with the same id
     type: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
-
 
 @dataclass(frozen=True)
-class HeadReport:
+class HeadReport(Result):
     """All heads; for a single text also its tokens and its weights (L, A, T, T)."""
 
     heads: list[HeadStatistics]
@@ -69,10 +66,6 @@ class HeadReport:
             if (found.layer, found.head) == (layer, head):
                 return found
         raise InputError(f"There is no head {head} in layer {layer}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        weights = None if self.weights is None else self.weights.tolist()
-        return {**fields_of(replace(self, weights=None)), "weights": weights}
 
 
 def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: str | Sequence[str], *,
@@ -97,7 +90,7 @@ def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, text
     for numbers in batches_by_length(some, batch_size):
         ids, real = pad_sequences([some[i] for i in numbers], tokenizer.vocabulary.pad)
         _, cache = model.encode(ids, real)
-        layers = [cache[f"attention_weights_{i}"] for i in range(model.config.num_layers)]
+        layers = of_every_layer(cache, "attention_weights", model.config.num_layers)
         sums.add(layers, ids, real)
         weights = np.stack([layer[0] for layer in layers]) if isinstance(texts, str) else None
     tokens = [tokenizer.vocabulary[i] for i in some[0]] if isinstance(texts, str) else None
@@ -166,7 +159,8 @@ def punctuation_ids(vocabulary: Vocabulary) -> BoolArray:
                      for piece, ordinary in zip(vocabulary, vocabulary.ordinary, strict=True)])
 
 
-class QueryKey(NamedTuple):
+@dataclass(frozen=True)
+class QueryKey(Result):
     """One attention score by dimension: Q and K (d_k,) of a pair of tokens, and each dimension's term."""
 
     query: str
@@ -176,10 +170,6 @@ class QueryKey(NamedTuple):
     terms: Floats                         # Q K / sqrt(d_k), dimension by dimension
     score: float
     weight: float                         # after softmax
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"query": self.query, "key": self.key, "Q": self.Q.tolist(), "K": self.K.tolist(),
-                "terms": self.terms.tolist(), "score": self.score, "weight": self.weight}
 
 
 def query_key_terms(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, layer: int, head: int, query: int,
@@ -191,7 +181,7 @@ def query_key_terms(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, l
         if not 0 <= value < size:
             raise InputError(f"There is no {name} {value}; choose 0 to {size - 1}.")
     _, cache = model.encode(sentence.ids[None])
-    Q, K = cache[f"Q_{layer}"][0, head, query], cache[f"K_{layer}"][0, head, key]
+    Q, K = of_layer(cache, "Q", layer)[0, head, query], of_layer(cache, "K", layer)[0, head, key]
     terms = Q.astype(np.float64) * K / np.sqrt(len(Q))
     return QueryKey(sentence.tokens[query], sentence.tokens[key], Q, K, terms, float(terms.sum()),
-                    float(cache[f"attention_weights_{layer}"][0, head, query, key]))
+                    float(of_layer(cache, "attention_weights", layer)[0, head, query, key]))

@@ -11,15 +11,16 @@ The loss is the mean over texts of each text's mean loss at its masked words.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.cache import of_every_layer
 from ...core.hooks import Hook, no_hook, recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...evaluation.probabilities import Floats, target_losses
+from ...evaluation.result import Result
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import Sentence, SentenceBatch, masked_sentence, sentence_batch
 from ..passes.value_gradients import value_gradients
@@ -28,7 +29,7 @@ _AT_A_TIME = 16               # texts
 
 
 @dataclass(frozen=True)
-class HeadImportance:
+class HeadImportance(Result):
     """The importance of every head; arrays are (L, A)."""
 
     loss: float
@@ -42,10 +43,6 @@ class HeadImportance:
         """(layer, head), the most important by masking first."""
         A = self.by_masking.shape[1]
         return [divmod(int(i), A) for i in np.argsort(-self.by_masking.ravel(), kind="stable")]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"loss": self.loss, "texts": self.texts, "masked": self.masked, "by_masking": self.by_masking.tolist(),
-                "by_gradient": self.by_gradient.tolist(), "derivative": self.derivative.tolist()}
 
 
 def measure_head_importance(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
@@ -112,12 +109,19 @@ def _loss(model: MiniBERT, batches: Sequence[SentenceBatch], hook: Hook = no_hoo
 
 
 def _by_masking(model: MiniBERT, batches: Sequence[SentenceBatch], loss: float) -> Floats:
+    _contexts(model)
     rise = np.empty((model.config.num_layers, model.config.num_heads))
     for head in np.ndindex(rise.shape):
         factors = np.ones(rise.shape)
         factors[head] = 0
         rise[head] = _loss(model, batches, scaled_heads(factors)) - loss
     return rise
+
+
+def _contexts(model: MiniBERT) -> list[str]:
+    """The names of the heads' contexts in each layer; a model without attention is refused."""
+    names = {step.name: step.name for step in model.modules.steps()}
+    return of_every_layer(names, "context", model.config.num_layers)
 
 
 def _derivatives(model: MiniBERT, batches: Sequence[SentenceBatch]) -> Floats:
@@ -127,7 +131,7 @@ def _derivatives(model: MiniBERT, batches: Sequence[SentenceBatch]) -> Floats:
 
 def _derivatives_of_batch(model: MiniBERT, batch: SentenceBatch) -> Floats:
     contexts: dict[str, Array] = {}
-    names = [f"context_{layer}" for layer in range(model.config.num_layers)]
+    names = _contexts(model)
     logits, cache = model.forward(batch.ids, batch.mask, positions=batch.positions,
                                   hook=recorder(contexts, np.ndarray.copy, names))
     _, loss_cache = cross_entropy_forward(logits, batch.targets)

@@ -8,16 +8,16 @@ The unigram and bigram losses are measured on the positions that the run is eval
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import MiniBertError
+from ...evaluation.masked_lm import masked_tokens
 from ...evaluation.ngrams import NgramCounts
-from ...text.batches import MLMBatch
+from ...evaluation.result import Result
 from ...text.corpora.corpus import Corpus
 from .run_record import RunRecord, Unavailable
 
@@ -26,16 +26,13 @@ _STRETCH = 1 << 20
 
 
 @dataclass(frozen=True)
-class BaselineLosses:
+class BaselineLosses(Result):
     """The baseline losses of a run; None for one that cannot be measured."""
 
     uniform: float
     unigram: float | None
     bigram: float | None
     counted_tokens: int | None            # of the corpus, for the unigram and bigram losses
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _sampled_chunks(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
@@ -60,17 +57,8 @@ def baseline_losses(run: RunRecord) -> BaselineLosses:
 
 
 def _measured(run: RunRecord, corpus: Corpus) -> BaselineLosses:
-    before, token = _masked_tokens(run.heldout)
+    _, token, before = masked_tokens(run.heldout)
     counts = NgramCounts(_sampled_chunks(corpus), max(run.vocab_size, corpus.manifest.vocab_size),
                          leave_out=not corpus.manifest.heldout_documents)
     return BaselineLosses(log(corpus.manifest.vocab_size), float(-np.log(counts.unigram(token)).mean()),
                           float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()))
-
-
-def _masked_tokens(batches: list[MLMBatch]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The token before each masked position, and the original token at it."""
-    places = [np.nonzero(batch.mask_positions) for batch in batches]
-    token = np.concatenate([batch.target_ids[where] for batch, where in zip(batches, places, strict=True)])
-    before = np.concatenate([batch.target_ids[rows, np.maximum(columns - 1, 0)]
-                             for batch, (rows, columns) in zip(batches, places, strict=True)])
-    return before, token

@@ -7,8 +7,10 @@ import numpy as np
 from ...core.model import MiniBERT
 from ...evaluation.probabilities import Floats, probabilities, target_losses
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
+from ...objectives.masked import masked_predictions
 from ...text.batches import MLMBatch
 from ...text.vocabulary import Vocabulary
+from ...training.workers import Workers
 from ..dynamics.sensitivity import PredictionSpread, prediction_spread
 from .run_record import RunRecord, Unavailable
 
@@ -87,17 +89,10 @@ def padding_effect(model: MiniBERT, batches: list[MLMBatch], vocabulary: Vocabul
         padded = _padded(batch, vocabulary)
         filler = np.where(padded.attention_mask, padded.input_ids, vocabulary.ordinary_ids[-1])
         if padded.mask_positions.any():
-            before, after = (_losses(model, padded._replace(input_ids=ids))
+            before, after = (masked_predictions(model, [padded._replace(input_ids=ids)], Workers(1)).loss
                              for ids in (padded.input_ids, filler))
             largest = max(largest, float(np.abs(before - after).max()))
     return largest
-
-
-def _losses(model: MiniBERT, batch: MLMBatch) -> Floats:
-    """The loss at each masked position."""
-    logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                              positions=batch.mask_positions)
-    return target_losses(logits, batch.target_ids[batch.mask_positions])
 
 
 def _padded(batch: MLMBatch, vocabulary: Vocabulary) -> MLMBatch:

@@ -105,7 +105,6 @@ def _repeated_sentences(corpus: Corpus, every: int) -> float:
         sampled = _sampled(found, every)
         hashes.append(found[sampled])
         lengths.append((ends - starts)[long][sampled])
-        corpus.release()
         first = last
     length = np.concatenate(lengths)
     _, where = np.unique(np.concatenate(hashes), return_index=True)

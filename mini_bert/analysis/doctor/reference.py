@@ -5,17 +5,18 @@ several seeds it has a band from the lowest to the highest of them. It is not ex
 with much larger or smaller batches take a different number of steps for the same tokens, and are not compared.
 """
 
-import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...core.config import ModelConfig
-from ...errors import MiniBertError
+from ...errors import CheckpointError, MiniBertError
 from ...evaluation.probabilities import Floats
+from ...evaluation.result import Result
 from ...pretrained import model_directory, shipped_names
+from ...readers import read_json
 from ...text.vocabulary import Vocabulary
 from .run_record import RunRecord, Unavailable
 
@@ -62,7 +63,7 @@ class ReferenceCurve:
 
 
 @dataclass(frozen=True)
-class ReferenceComparison:
+class ReferenceComparison(Result):
     """The run's last held-out loss, and the reference curve after as many tokens; without a band, low and high are
     None."""
 
@@ -74,9 +75,6 @@ class ReferenceComparison:
     low: float | None
     high: float | None
     unigram: float                        # of the reference's text
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def __str__(self) -> str:
         apart = self.loss - self.reference
@@ -127,9 +125,7 @@ def _shape(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content = json.loads(path.read_text("utf-8"))
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} is not a JSON object.")
+    content: dict[str, Any] = read_json(path, CheckpointError)
     return content
 
 

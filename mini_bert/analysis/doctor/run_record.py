@@ -3,7 +3,6 @@
 What cannot be read is recorded in `notes`, and raises Unavailable with the reason when it is needed.
 """
 
-import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,11 +18,12 @@ from ...core.model import MiniBERT
 from ...errors import CheckpointError, CorpusError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...objectives.masked import EVAL_SEED, heldout_batches, micro_batches
+from ...readers import read_lines
 from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...training.config import TrainingConfig
 from ...training.runs.checkpoints import newest_checkpoint, read_state, verify_checkpoint
-from ...training.runs.log import LOG
+from ...training.runs.log import LOG, parse_record
 from ...training.runs.run import CONFIG, read_run
 
 LEAST_HELDOUT = 3             # held-out losses that make a curve
@@ -73,18 +73,15 @@ class RunRecord:
         """Read the complete lines of the log. It is read only once, since an unfinished run may write to it."""
         log = self.directory / LOG
         try:
-            text = log.read_text("utf-8", errors="replace")
-        except FileNotFoundError:
-            self.notes.append(f"There is no {LOG} in {self.directory}, so its loss curve is unknown.")
+            absent = f"There is no {LOG} in {self.directory}, so its loss curve is unknown."
+            lines = [line for line in read_lines(log, CheckpointError, absent) if line.strip()]
+        except CheckpointError as error:
+            self.notes.append(str(error))
             return
-        except OSError as error:
-            self.notes.append(f"{log} cannot be read: {error.strerror or error}.")
-            return
-        lines = [line for line in text.splitlines() if line.strip()]
-        found = [_record(line) for line in lines]
+        found = [parse_record(line) for line in lines]
         self.records = [record for record in found if record is not None]
         damaged = len(lines) - len(self.records)
-        if found and found[-1] is None and not text.endswith("\n"):
+        if found and found[-1] is None and not lines[-1].endswith(b"\n"):
             damaged -= 1                          # the line that is being written
         if damaged:
             self.notes.append(f"{damaged} lines of {log} cannot be read and are ignored.")
@@ -129,12 +126,12 @@ class RunRecord:
         rows = self.records if records is None else records
         return np.array([finite_number(record.get(name)) for record in rows], np.float64)
 
-    def by_param_group(self, name: str) -> dict[str, Floats]:
-        """`layer_grad_norm` or `update_ratio` of each parameter group; NaN where a line has none."""
-        found = [record.get(name) for record in self.records]
-        groups = dict.fromkeys(group for row in found if isinstance(row, dict) for group in row)
-        return {group: np.array([finite_number(row.get(group)) if isinstance(row, dict) else np.nan for row in found])
-                for group in groups}
+    def by_name(self, key: str) -> dict[str, Floats]:
+        """What each line has by name, as `layer_grad_norm` of each parameter group; NaN where a line has none."""
+        found = [record.get(key) for record in self.records]
+        names = dict.fromkeys(name for row in found if isinstance(row, dict) for name in row)
+        return {name: np.array([finite_number(row.get(name)) if isinstance(row, dict) else np.nan for row in found])
+                for name in names}
 
     @cached_property
     def training_curve(self) -> LossCurve:
@@ -204,11 +201,12 @@ class RunRecord:
             _require_order(corpus)
             if data.get("vocab_digest") not in (None, corpus.manifest.vocab_digest):
                 raise CorpusError(f"{place} has a different vocabulary from the run's.")
+            fingerprint = corpus.fingerprint()
         except (MiniBertError, OSError, TypeError) as error:
             if self.corpus_at is not None and isinstance(error, MiniBertError):
                 raise                             # the caller named this corpus
             raise Unavailable(f"its corpus cannot be opened: {error}") from None
-        if corpus.fingerprint() != data["fingerprint"]:
+        if fingerprint != data["fingerprint"]:
             self.notes.append(f"{corpus.directory} has changed since the run began.")
         return corpus
 
@@ -231,14 +229,6 @@ def finite_number(value: Any) -> float:
     """A number from the log; NaN if it is missing, of another type, or absurdly large."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
     return float(value) if known else float("nan")
-
-
-def _record(line: str) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def _longest_increasing_subsequence(values: Sequence[float]) -> list[int]:

@@ -141,7 +141,7 @@ def exploding(case: Case) -> Finding | None:
 def vanishing(case: Case) -> Finding | None:
     """A layer gets almost no gradient, so it does not learn."""
     frozen = set(case.run.training.freeze.replace(",", " ").split())
-    norms = {group: _typical(values) for group, values in case.run.by_param_group("layer_grad_norm").items()
+    norms = {group: _typical(values) for group, values in case.run.by_name("layer_grad_norm").items()
              if group != "head" and group not in frozen}
     if len(norms) < 2:
         raise Unavailable("its log has no gradient norms by layer.")

@@ -11,16 +11,15 @@ are therefore only possible. Findings from the corpus or from a test of the mode
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from math import isfinite
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...core.arrays import BoolArray
 from ...evaluation.probabilities import Floats
+from ...evaluation.result import Result
 from .baseline_losses import BaselineLosses, baseline_losses
 from .checkpoint_stats import CheckpointStats, checkpoint_stats
 from .reference import ReferenceComparison, compare_with_reference
@@ -36,7 +35,7 @@ class Certainty(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Result):
     """A disease of a run: how certain it is, a sentence about it, the evidence in numbers, and advice."""
 
     name: str
@@ -44,10 +43,6 @@ class Finding:
     says: str
     evidence: dict[str, float]
     advice: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"sure": self.sure.value, "evidence": {
-            name: value if isfinite(value) else None for name, value in self.evidence.items()}}   # JSON has no NaN
 
 
 class Case:
@@ -64,15 +59,11 @@ class Case:
 
     @property
     def unigram(self) -> float:
-        if self.baselines.unigram is None:
-            raise Unavailable("the unigram loss of its text is unknown: the corpus is missing.")
-        return self.baselines.unigram
+        return _measured(self.baselines.unigram, "unigram")
 
     @property
     def bigram(self) -> float:
-        if self.baselines.bigram is None:
-            raise Unavailable("the bigram loss of its text is unknown: the corpus is missing.")
-        return self.baselines.bigram
+        return _measured(self.baselines.bigram, "bigram")
 
     @property
     def curve(self) -> LossCurve:
@@ -96,7 +87,7 @@ class Case:
         return checkpoint_stats(self.run)
 
     @cached_property
-    def working(self) -> npt.NDArray[np.bool_]:
+    def working(self) -> BoolArray:
         """For each line of the log: is the learning rate at least half of the highest?"""
         rates = self.run.column("learning_rate")
         if not len(rates) or not np.isfinite(rates).any():
@@ -105,10 +96,16 @@ class Case:
 
     def update_ratio(self) -> Floats:
         """For each line of the log: the largest update ratio of a parameter group."""
-        groups = self.run.by_param_group("update_ratio")
+        groups = self.run.by_name("update_ratio")
         if not groups:
             raise Unavailable("its log has no update ratios.")
         return _largest(list(groups.values()))
+
+
+def _measured(loss: float | None, name: str) -> float:
+    if loss is None:
+        raise Unavailable(f"the {name} loss of its text is unknown: the corpus is missing.")
+    return loss
 
 
 def _largest(rows: list[Floats]) -> Floats:

@@ -9,7 +9,6 @@ relative to that at the last, says whether the gradient vanishes or explodes.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
-from ...evaluation.metrics import fields_of
+from ...evaluation.result import Result
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.backward_steps import BackwardPass, norm_of, step_through_backward_pass
 
@@ -42,7 +41,7 @@ class LayerFlow:
 
 
 @dataclass(frozen=True)
-class GradientFlow:
+class GradientFlow(Result):
     """Norms of gradients; `share` is a component's share of the squared norm of the whole gradient."""
 
     loss: float
@@ -53,9 +52,6 @@ class GradientFlow:
     by_layer: dict[str, dict[str, float]]         # layer -> component -> norm
     share: dict[str, float]
     total: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 def analyze_gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),

@@ -13,20 +13,20 @@ from the gradients g_i of n micro-batches of b sequences:
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
+from ...evaluation.result import Result
 from ...text.batches import MLMBatch
 from ..batches import DataBatch, as_batch, batch_gradient
 
 
 @dataclass(frozen=True)
-class GradientNoise:
+class GradientNoise(Result):
     """The simple noise scale in sequences; infinity if the gradient is lost in the noise."""
 
     noise_scale: float
@@ -34,9 +34,6 @@ class GradientNoise:
     noise_trace: float                    # tr(Sigma), for one sequence
     micro_batch_size: int
     micro_batches: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"noise_scale": self.noise_scale if np.isfinite(self.noise_scale) else None}
 
 
 def simple_noise_scale(mean_square: float, square_of_mean: float, micro_batch_size: int,

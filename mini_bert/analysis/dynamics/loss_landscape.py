@@ -9,9 +9,7 @@ x @ W, or a row of an embedding. As in that paper, vectors such as biases and La
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +19,13 @@ from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
+from ...evaluation.result import Result
 from ...randomness import generator
 from ..batches import DataBatch, as_batch, batch_loss
 
 
 @dataclass(frozen=True)
-class LossLandscape:
+class LossLandscape(Result):
     """`losses` (n,) over `alphas`, or (n, m) over `alphas` and `betas`; `loss` is the model's own."""
 
     parameters: tuple[str, ...]
@@ -36,18 +35,6 @@ class LossLandscape:
     loss: float
     curvature: float                      # second derivative at 0 along the first direction
     seed: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: null where a number is not finite."""
-        return {key: _finite(value) for key, value in asdict(self).items()}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def analyze_loss_landscape(model: MiniBERT, data_batch: DataBatch, param_name: str | Sequence[str] | None = None, *,

@@ -9,28 +9,30 @@ large overshoots, and the loss rises.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array, BoolArray
 from ...core.model import MiniBERT
-from ...core.params import Parameters
 from ...errors import InputError
 from ...evaluation.probabilities import entropy, probabilities
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
-from ...training.optimisers.adamw import AdamW
-from ...training.optimisers.optimiser import clip_factor
-from ..batches import DataBatch, as_batch, batch_gradient, batch_loss
+from ...evaluation.result import Result
+from ...objectives.masked import MaskedLM
+from ...training import optimisers  # noqa: F401  (they fill the registry)
+from ...training.optimisers.making import optimiser_from
+from ...training.optimisers.optimiser import Optimiser
+from ...training.update import Update
+from ...training.workers import Workers
+from ..batches import DataBatch, as_batch, batch_loss
 
 COLLAPSED = 0.9       # mean cosine of different tokens; all trained models that were measured stay below 0.6
 
 
 @dataclass(frozen=True)
-class LearningRateSensitivity:
+class LearningRateSensitivity(Result):
     """The loss after one step at each rate, and its change; infinity where the loss is not finite."""
 
     rates: list[float]
@@ -40,34 +42,33 @@ class LearningRateSensitivity:
     best_rate: float                      # of the lowest loss
     overshoots: float | None              # the lowest rate above which the loss always rises
 
-    def to_dict(self) -> dict[str, Any]:
-        finite = {key: [value if isfinite(value) else None for value in getattr(self, key)]
-                  for key in ("losses", "changes")}
-        return asdict(self) | finite
-
 
 def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
                                       lr_range: Sequence[float] | npt.ArrayLike | None = None, *,
                                       optimiser: str = "adamw", max_grad_norm: float = 1.0) -> LearningRateSensitivity:
-    """The loss after one step on a batch at each rate, by AdamW's first step or by plain gradient descent ("sgd").
+    """The loss after one step on a batch at each rate, by the first step of an optimiser, without weight decay.
 
-    The parameters are restored. AdamW's first step changes every number by the rate, whatever the gradient's size.
+    The parameters are restored. AdamW's first step changes every number by the rate, whatever the gradient's size;
+    "sgd" is plain gradient descent.
     """
     batch = as_batch(data_batch)
     rates = np.geomspace(1e-6, 1.0, 13) if lr_range is None else np.asarray(lr_range, np.float64)
     if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates).all() and (rates > 0).all()):
         raise InputError("lr_range must be a list of learning rates above 0.")
-    if optimiser not in _STEPS:
-        raise InputError(f"There is no optimiser {optimiser!r}; choose one of {', '.join(_STEPS)}.")
     rates = np.sort(rates)
+
+    def fresh() -> Optimiser:
+        return optimiser_from(optimiser, model.params, {"weight_decay": 0.0})
+
+    update = Update(MaskedLM(model), fresh(), Workers(1), max_grad_norm=max_grad_norm)
     kept = model.params.flat.copy()
     try:
-        loss, gradients = batch_gradient(model, batch)
-        scale = clip_factor(float(np.linalg.norm(gradients.flat.astype(np.float64))), max_grad_norm)
-        losses = []
+        found = update.batch_gradients.compute(batch)             # once: all steps are from the same parameters
+        loss, losses = found["masked"].mean, []
         for rate in rates.tolist():
+            update.optimiser = fresh()
             with np.errstate(over="ignore", invalid="ignore"):
-                _STEPS[optimiser](model.params, gradients, rate, scale)
+                update.apply(found, rate)
             losses.append(batch_loss(model, batch))
             model.params.flat[...] = kept
     finally:
@@ -78,17 +79,6 @@ def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
     beyond = [rate for rate in rising if not falling or rate > falling[-1]]
     return LearningRateSensitivity(rates.tolist(), losses, changes, loss, float(rates[int(np.argmin(losses))]),
                            beyond[0] if beyond else None)
-
-
-def _adamw_step(params: Parameters, gradients: Parameters, rate: float, scale: float) -> None:
-    AdamW(params, rate, weight_decay=0.0).step(gradients, scale=scale)
-
-
-def _sgd_step(params: Parameters, gradients: Parameters, rate: float, scale: float) -> None:
-    params.flat -= (rate * scale) * gradients.flat
-
-
-_STEPS = {"adamw": _adamw_step, "sgd": _sgd_step}
 
 
 def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
@@ -117,16 +107,13 @@ def compute_layer_wise_learning_rates(gradients: Mapping[str, Array],
 
 
 @dataclass(frozen=True)
-class Collapse:
+class Collapse(Result):
     """Hidden states over time: `mean_cosine` and `dimensionality` have one entry per checkpoint."""
 
     mean_cosine: list[float]
     dimensionality: list[float]           # participation ratio
     collapsed: bool                       # at the last checkpoint
     since: int | None                     # the first checkpoint of the final collapse
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def detect_mode_collapse(hidden_states_history: Sequence[Array], mask: BoolArray | None = None, *,
@@ -144,12 +131,14 @@ def detect_mode_collapse(hidden_states_history: Sequence[Array], mask: BoolArray
 
 
 @dataclass(frozen=True)
-class PredictionSpread:
+class PredictionSpread(Result):
     """How much a model's predictions vary over positions.
 
     `position_entropy` is the mean entropy of a prediction, `overall_entropy` the entropy of the mean prediction. If
     both are equal, the context makes no difference: the model predicts by frequency.
     """
+
+    also = ("information",)
 
     positions: int
     top_share: float                      # of the most frequent top prediction
@@ -162,9 +151,6 @@ class PredictionSpread:
     def information(self) -> float:
         """The mutual information of prediction and position in nats; 0 if all predictions are equal."""
         return self.overall_entropy - self.position_entropy
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"information": self.information}
 
 
 def prediction_spread(logits: Array) -> PredictionSpread:

@@ -7,17 +7,20 @@
 It changes nothing. `refresh()` reads the log again while the run continues.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.cache import of_every_layer
 from ...core.model import MiniBERT
-from ...errors import CheckpointError, InputError, MiniBertError
+from ...errors import CheckpointError, InputError
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
+from ...evaluation.representations.intrinsic import joined_batches
+from ...evaluation.result import Result
 from ..batches import DataBatch, as_batch, batch_gradient
 from ..doctor.checkpoint_stats import sample_batches
 from ..doctor.doctor import Diagnosis, examine
@@ -25,14 +28,14 @@ from ..doctor.run_record import LossCurve, RunRecord, Unavailable
 from ..doctor.symptoms import Finding
 from .gradient_flow import combined_norm, parameter_components
 from .gradient_noise import GradientNoise, gradient_noise_scale
-from .weight_evolution import WeightEvolution, checkpoint_step, run_checkpoints, track_weight_changes
+from .weight_evolution import WeightEvolution, checkpoint_models, track_weight_changes
 
 if TYPE_CHECKING:
     from ...plots import Picture
 
 
 @dataclass(frozen=True)
-class ParameterUpdates:
+class ParameterUpdates(Result):
     """How fast the parameters change: |update| / |weights|.
 
     `by_part` has the update ratio of each parameter group (embeddings, layer_0, ..., head), from the log.
@@ -48,31 +51,22 @@ class ParameterUpdates:
     fastest: list[str]
     checkpoints: list[int]                # their steps; empty if there are none
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class ComponentGradients:
+class ComponentGradients(Result):
     """Each component's share of the gradient's squared norm, at each checkpoint; the shares sum to 1."""
 
     steps: list[int]
     losses: list[float]
     shares: dict[str, list[float]]
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class AttentionEntropy:
+class AttentionEntropy(Result):
     """For each layer, the mean entropy of each head (checkpoints, heads); 1 is uniform attention."""
 
     steps: list[int]
     by_layer: dict[str, Floats]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"steps": self.steps, "by_layer": {name: values.tolist() for name, values in self.by_layer.items()}}
 
 
 class TrainingAnalyzer:
@@ -98,14 +92,7 @@ class TrainingAnalyzer:
 
     def update_ratios(self) -> tuple[list[int], dict[str, list[float]]]:
         """Steps, and the update ratio of each parameter group."""
-        return self._by_param_group("update_ratio")
-
-    def gradient_norms(self) -> tuple[list[int], dict[str, list[float]]]:
-        """Steps, and the gradient norm of each parameter group."""
-        return self._by_param_group("layer_grad_norm")
-
-    def _by_param_group(self, name: str) -> tuple[list[int], dict[str, list[float]]]:
-        steps, groups = self.record.column("step"), self.record.by_param_group(name)
+        steps, groups = self.record.column("step"), self.record.by_name("update_ratio")
         if not groups:
             return [], {}
         known = np.isfinite(steps) & np.all([np.isfinite(values) for values in groups.values()], axis=0)
@@ -190,9 +177,8 @@ class TrainingAnalyzer:
         for step, model in self._models():
             _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
             found = []
-            for layer in range(len(cache.layers)):
-                total, count = attention_entropy_sums(cache[f"attention_weights_{layer}"], batch.attention_mask, None,
-                                                      True)
+            for weights in of_every_layer(cache, "attention_weights", len(cache.layers)):
+                total, count = attention_entropy_sums(weights, batch.attention_mask, None, True)
                 found.append(total / max(count, 1))
             steps.append(step)
             rows.append(found)
@@ -220,12 +206,8 @@ class TrainingAnalyzer:
     # ---------------------------------------------------------------- models and batches
 
     def _models(self) -> list[tuple[int, MiniBERT]]:
-        found, reasons = [], []
-        for number, place in enumerate(run_checkpoints(self.record.directory)):
-            try:
-                found.append((checkpoint_step(place, number), MiniBERT.load(place)))
-            except MiniBertError as error:
-                reasons.append(str(error))
+        reasons: list[str] = []
+        found = list(checkpoint_models(self.record.directory, reasons))
         if not found:
             raise CheckpointError(f"{self.record.directory} has no checkpoint that can be read: {reasons[0]}")
         self.record.notes += reasons
@@ -239,7 +221,4 @@ class TrainingAnalyzer:
             parts = sample_batches(self.record)
         except Unavailable as reason:
             raise InputError(f"{self.record.directory}: {reason} Pass a data_batch.") from None
-        width = max(part.input_ids.shape[1] for part in parts)
-        fields = [[np.pad(field, ((0, 0), (0, width - field.shape[1]))) for field in column]
-                  for column in list(zip(*parts, strict=True))[:4]]
-        return as_batch([np.concatenate(column) for column in fields])
+        return joined_batches(parts)._replace(token_types=None)

@@ -6,12 +6,11 @@
     CKA              similarity of two checkpoints' hidden states on the same tokens    (Kornblith et al. 2019)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ...core.model import MiniBERT
 from ...errors import CheckpointError, InputError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import compute_effective_rank, compute_layer_similarity, layer_states
+from ...evaluation.result import Result
 from ...training.runs.checkpoints import list_checkpoints
 from ..batches import DataBatch, as_batch
 
@@ -27,8 +27,10 @@ Checkpoint = MiniBERT | str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(Result):
     """The singular values of a matrix in descending order, and its effective and stable rank."""
+
+    also = ("spectral_norm",)
 
     singular_values: Floats
     effective_rank: float
@@ -37,10 +39,6 @@ class Spectrum:
     @property
     def spectral_norm(self) -> float:
         return float(self.singular_values[0])
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"singular_values": self.singular_values.tolist(), "effective_rank": self.effective_rank,
-                "stable_rank": self.stable_rank, "spectral_norm": self.spectral_norm}
 
 
 def weight_spectrum(weight_matrix: Array) -> Spectrum:
@@ -73,8 +71,10 @@ class WeightChange:
 
 
 @dataclass(frozen=True)
-class WeightEvolution:
+class WeightEvolution(Result):
     """All parameters over the checkpoints. `fastest` sorts them by their change since the first checkpoint."""
+
+    also = ("fastest",)
 
     steps: list[int]
     changes: dict[str, WeightChange]
@@ -84,10 +84,6 @@ class WeightEvolution:
     def fastest(self) -> list[str]:
         return sorted(self.changes, key=lambda name: -self.changes[name].from_first[-1])
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"steps": self.steps, "changes": {name: asdict(change) for name, change in self.changes.items()},
-                "fastest": self.fastest, "left_out": self.left_out}
-
 
 def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str], *,
                          names: Iterable[str] | None = None, ranks: bool = True) -> WeightEvolution:
@@ -96,18 +92,11 @@ def track_weight_changes(model_checkpoints: Sequence[Checkpoint] | str | PathLik
     Ranks need a singular value decomposition of every matrix, which takes most of the time.
     """
     left_out: list[str] = []
-    places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
-        else list(model_checkpoints)
     history, steps = [], []
-    for number, place in enumerate(places):
-        try:
-            model = place if isinstance(place, MiniBERT) else MiniBERT.load(place)
-        except MiniBertError as error:
-            left_out.append(str(error))
-            continue
+    for step, model in checkpoint_models(model_checkpoints, left_out):
         chosen = model.params if names is None else {name: model.params[name] for name in names}
         history.append({name: value.copy() for name, value in chosen.items()})
-        steps.append(number if isinstance(place, MiniBERT) else checkpoint_step(place, number))
+        steps.append(step)
     if not history:
         raise CheckpointError("There is no checkpoint to track." + "".join(f" {reason}" for reason in left_out[:3]))
     return analyze_weight_evolution(history, steps, ranks=ranks, left_out=left_out)
@@ -138,27 +127,21 @@ def analyze_weight_evolution(params_history: Sequence[Mapping[str, Array]], step
 
 
 @dataclass(frozen=True)
-class RepresentationEvolution:
+class RepresentationEvolution(Result):
     """CKA between checkpoints, layer by layer: similarity[layer][i, j] of checkpoints i and j."""
 
     steps: list[int]
     similarity: dict[str, Floats]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"steps": self.steps, "similarity": {name: matrix.tolist() for name, matrix in self.similarity.items()}}
 
 
 def representation_evolution(model_checkpoints: Sequence[Checkpoint] | str | PathLike[str],
                              data_batch: DataBatch) -> RepresentationEvolution:
     """The similarity of the hidden states of the same, unmasked tokens between checkpoints."""
     batch = as_batch(data_batch)
-    places = run_checkpoints(model_checkpoints) if isinstance(model_checkpoints, str | PathLike) \
-        else list(model_checkpoints)
     states: dict[str, list[Array]] = {}
     steps = []
-    for number, place in enumerate(places):
-        steps.append(number if isinstance(place, MiniBERT) else checkpoint_step(place, number))
-        model = place if isinstance(place, MiniBERT) else MiniBERT.load(place)
+    for step, model in checkpoint_models(model_checkpoints):
+        steps.append(step)
         _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
         for name, hidden in layer_states(cache).items():
             states.setdefault(name, []).append(hidden)
@@ -166,6 +149,27 @@ def representation_evolution(model_checkpoints: Sequence[Checkpoint] | str | Pat
         raise InputError("The checkpoints must be of one model, and at least one must be given.")
     return RepresentationEvolution(steps, {name: compute_layer_similarity(found, batch.attention_mask)
                                            for name, found in states.items()})
+
+
+def checkpoint_models(given: Sequence[Checkpoint] | str | PathLike[str],
+                      left_out: list[str] | None = None) -> Iterator[tuple[int, MiniBERT]]:
+    """The step and the model of each checkpoint: a model or a directory, or all of a run's directory.
+
+    With `left_out`, a checkpoint that cannot be read is no error; the reason is added to the list.
+    """
+    for number, place in enumerate(run_checkpoints(given) if isinstance(given, str | PathLike) else given):
+        if isinstance(place, MiniBERT):
+            yield number, place
+            continue
+        digits = Path(place).name.removeprefix("step-")
+        try:
+            model = MiniBERT.load(place)
+        except MiniBertError as error:
+            if left_out is None:
+                raise
+            left_out.append(str(error))
+        else:
+            yield int(digits) if digits.isdecimal() else number, model
 
 
 def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
@@ -176,12 +180,6 @@ def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
     if not found:
         raise CheckpointError(f"{directory} has no checkpoints.")
     return found
-
-
-def checkpoint_step(place: str | PathLike[str], otherwise: int) -> int:
-    """The step in a checkpoint's name."""
-    digits = Path(place).name.removeprefix("step-")
-    return int(digits) if digits.isdecimal() else otherwise
 
 
 def _relative(change: Floats, before: Floats) -> float:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ...core.arrays import Array, IntArray
 from ...core.formulas import StepSpec
+from ...core.gradients import require_finite
 from ...core.hooks import recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import FORMULA as LOSS_FORMULA
@@ -104,6 +105,7 @@ def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardP
     shown: dict[str, Array] = {}
     gradients = model.params.zeros_like()
     model.backward(dlogits[None], forward.cache, gradients, hook=recorder(shown, one_sequence))
+    require_finite(gradients, total)
     exps, sums, *_ = cache
     likely = exps[np.arange(len(places)), wanted[places]] / sums
     check = DoubleLoss(model, forward.ids, places, wanted[places])

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array
-from ...core.formulas import Formula
+from ...core.formulas import Formula, Terms
+from ...evaluation.result import Result
 from .formula_values import evaluate
 from .formulas import Equations
 
@@ -35,7 +36,7 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Result):
     """A number of a step and how it comes about.
 
     `total` is the sum of the terms unless `expression` says otherwise; `value` is what the model has.
@@ -48,12 +49,6 @@ class Cell:
     quantities: dict[str, float]          # what the terms are made from: a mean, a maximum, ...
     total: float
     value: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"step": self.step, "index": list(self.index), "expression": self.expression,
-                "terms": [{"factors": [factor._asdict() for factor in term.factors], "value": term.value}
-                          for term in self.terms],
-                "quantities": self.quantities, "total": self.total, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ def _products(left: list[str], x: Array, right: list[str], y: Array) -> list[Ter
     return [Term((Factor(a, u), Factor(b, v)), u * v) for a, u, b, v in zip(left, xs, right, ys, strict=True)]
 
 
-# -------------------------------------------------------------------- one function a kind of step
+# -------------------------------------------------------------------- one function for each kind of terms
 
 
 def _row_of_table(step: Computed, index: Index) -> Cell:
@@ -207,15 +202,11 @@ def _by_formula(step: Computed, index: Index) -> Cell:
                  **{_at(name, *index): float(array[index]) for name, array in inputs.items()})
 
 
-# steps that are sums of many terms, by the name of their formula; all others are explained by the formula itself
-_SUMS: dict[str, Callable[[Computed, Index], Cell]] = {
-    "same": _sum, "sum": _sum, "linear": _linear, "to heads": _linear, "from heads": _linear, "scores": _scores,
-    "softmax": _softmax, "weighted sum": _weighted_sum, "layernorm": _layernorm}
+_EXPLAINED: dict[Terms, Callable[[Computed, Index], Cell]] = {
+    Terms.FORMULA: _by_formula, Terms.ROW: _row_of_table, Terms.INPUTS: _sum, Terms.LINEAR: _linear,
+    Terms.SCORES: _scores, Terms.SOFTMAX: _softmax, Terms.WEIGHTED: _weighted_sum, Terms.NORMALISED: _layernorm}
 
 
 def cell_of(step: Computed, index: Index) -> Cell:
     """How the number at `index` comes about."""
-    formula = _of(step).formula
-    if formula.rows:
-        return _row_of_table(step, index)
-    return _SUMS.get(formula.name, _by_formula)(step, index)
+    return _EXPLAINED[_of(step).formula.terms](step, index)

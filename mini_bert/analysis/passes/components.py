@@ -5,7 +5,6 @@ The arrays go through core's own operations; nothing here computes a second time
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,12 @@ from ...core.ops.layernorm import layernorm_forward
 from ...core.selection import Selection
 from ...errors import InputError
 from ...evaluation.probabilities import Floats, entropy
+from ...evaluation.result import Result
 from ...pretrained import model_directory
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionComputation:
+class AttentionComputation(Result):
     """Scaled dot-product attention, step by step; arrays (..., queries, keys) or (..., queries, d_k)."""
 
     products: Array                       # Q K^T
@@ -35,12 +35,9 @@ class AttentionComputation:
     entropy: Floats                       # of each query's weights, in nats
     strongest: npt.NDArray[np.int64]      # the key with the largest weight, by query
 
-    def to_dict(self) -> dict[str, Any]:
-        return _listed(self)
-
 
 @dataclass(frozen=True)
-class Distribution:
+class Distribution(Result):
     """Of rows (N, H): mean and deviation of each row, and figures of all numbers together."""
 
     row_mean: Floats
@@ -50,12 +47,9 @@ class Distribution:
     smallest: float
     largest: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return _listed(self)
-
 
 @dataclass(frozen=True)
-class LayerNormStatistics:
+class LayerNormStatistics(Result):
     """Before, after normalising (mean 0 and deviation 1 in each row), and after gamma and beta."""
 
     before: Distribution
@@ -63,13 +57,9 @@ class LayerNormStatistics:
     after: Distribution
     shrunk_by: Floats                     # of each row: the deviation that it was divided by
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"before": self.before.to_dict(), "normalised": self.normalised.to_dict(), "after": self.after.to_dict(),
-                "shrunk_by": self.shrunk_by.tolist()}
-
 
 @dataclass(frozen=True)
-class FFNPatterns:
+class FFNPatterns(Result):
     """Which hidden units of a feed-forward network are on, over N tokens. On: what enters the activation is > 0."""
 
     tokens: int
@@ -78,9 +68,6 @@ class FFNPatterns:
     dead: list[int]                       # on for no token
     always_on: list[int]
     sparsity: float                       # share of units that are off, over all tokens
-
-    def to_dict(self) -> dict[str, Any]:
-        return _listed(self)
 
 
 class MathematicalAnalyzer:
@@ -150,7 +137,3 @@ def _distribution(rows: Array) -> Distribution:
     numbers = rows.astype(np.float64)
     return Distribution(numbers.mean(axis=1), numbers.std(axis=1), float(numbers.mean()), float(numbers.std()),
                         float(numbers.min()), float(numbers.max()))
-
-
-def _listed(result: Any) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(result).items()}

@@ -87,8 +87,8 @@ class _Reader(Generic[Value]):
     def take(self, expected: str | None = None) -> str:
         token = self.next()
         if not token or (expected is not None and token != expected):
-            raise InputError(f"The formula {self.text!r} has {token or 'its end'!r} where {expected or 'more'!r} "
-                             "belongs.")
+            raise InputError(f"The formula {self.text!r} {f'has {token!r}' if token else 'ends'} where "
+                             f"{repr(expected) if expected else 'a value'} belongs.")
         self.at += 1
         return token
 

@@ -50,6 +50,11 @@ class Step:
         return self.array.shape
 
     @property
+    def signed(self) -> bool:
+        """May its numbers be below zero?"""
+        return self.operands is None or self.operands.formula.signed
+
+    @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the inputs and the parameters."""
         operands = self.operands
@@ -72,6 +77,11 @@ class ForwardPass(NamedSteps[Step]):
         self.model, self.ids, self.tokens = model, ids, tokens
         self.specs, self.cache = specs, cache             # for the backward pass
         self.rows = rows_read(ids)
+
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The numbers of every step by its name."""
+        return {step.name: step.array for step in self.steps}
 
     def to_dict(self) -> dict[str, Any]:
         return {"tokens": self.tokens, "ids": self.ids.tolist(), "steps": [step.to_dict() for step in self.steps]}
@@ -99,6 +109,10 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
     for spec in specs:
         inputs = spec.inputs or ("tokens",)
         parameters = tuple(name for _, name in spec.parameters)
+        for name in (spec.name, *inputs, *parameters):
+            if name not in values and name not in model.params:
+                raise InputError(f"The step {spec.name} is described with the value {name}, which the pass does not "
+                                 "show: its module must call ctx.hook with the value's name where it is computed.")
         arrays = {name: values[name] if name in values else model.params[name] for name in (*inputs, *parameters)}
         operands = Operands(spec.formula, arrays, dict(spec.parameters), notation.symbols, _constants(model.config),
                             rows_read(batch[0]), model.config.num_heads)

@@ -7,7 +7,6 @@ the difference between two answers' logits is the activation's effect: 0 for not
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
+from ...evaluation.result import Result
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from .forward_steps import hooked_values
 from .sequences import read_sentence
@@ -26,8 +26,10 @@ SITES = ("hidden", "attention_output", "ffn_output")
 
 
 @dataclass(frozen=True, eq=False)
-class Patching:
+class Patching(Result):
     """Logit differences (answer less other) after patching one site, by layer and position."""
+
+    also = ("effect", "effect_whole")
 
     site: str
     clean: float
@@ -50,11 +52,6 @@ class Patching:
             raise InputError("The two texts give the same logit difference, so there is nothing to restore.")
         share: Floats = (differences - self.corrupted) / (self.clean - self.corrupted)
         return share
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"site": self.site, "clean": self.clean, "corrupted": self.corrupted, "patched": self.patched.tolist(),
-                "patched_whole": self.patched_whole.tolist(), "effect": self.effect.tolist(),
-                "effect_whole": self.effect_whole.tolist(), "tokens": self.tokens}
 
 
 def replacing(changes: Mapping[str, Callable[[Array], Array]]) -> Hook:

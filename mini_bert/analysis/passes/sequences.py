@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ...core.config import PAD
 from ...core.model import MiniBERT
 from ...errors import InputError
+from ...evaluation.result import Result
 from ...inference.inputs import pad_sequences, require_vocabulary
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -18,7 +19,7 @@ SHARE = 0.15                  # of the words, masked where a loss is wanted and 
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Sentence(Result):
     """One sequence, and at some positions the id that the model should find there."""
 
     ids: npt.NDArray[np.int64]            # (T,)
@@ -28,10 +29,6 @@ class Sentence:
     @property
     def positions(self) -> list[int]:
         return sorted(self.targets)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"ids": self.ids.tolist(), "tokens": self.tokens,
-                "targets": {str(position): target for position, target in self.targets.items()}}
 
 
 def read_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ...core.hooks import Hook, no_hook, recorder
 from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Parameters, add_product
+from ...evaluation.result import Result
 from .value_gradients import value_gradients
 
 STEP = 1e-3                   # relative to the size of what is moved; halves extrapolate the error of its square away
@@ -27,8 +27,10 @@ Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Result):
     """An entry of a gradient, as it was shown and in float64, beside the slope that was measured."""
+
+    also = ("passed",)
 
     of: str
     index: Place
@@ -42,11 +44,6 @@ class Verification:
     @property
     def passed(self) -> bool:
         return self.error <= TOLERANCE
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"of": self.of, "index": list(self.index), "shown": self.shown, "analytic": self.analytic,
-                "numeric": self.numeric, "error": self.error, "step": self.step, "at_kink": self.at_kink,
-                "passed": self.passed}
 
 
 class DoubleLoss:

@@ -13,7 +13,7 @@ from ...exercises import BUG_NAMES, NAMES, ORDER, Grade, check_file, exercise, r
 from ...exercises.progress import ProgressFile
 from ...exercises.stubs import solution_source, stub_source
 from ...files import write_files
-from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
+from ..output import Output, SeedOption, table, verdict
 
 if TYPE_CHECKING:
     from ...exercises.bugs import Bug, Reading
@@ -31,7 +31,7 @@ def _bug(name: str) -> "Bug":
 
 
 @app.command("list")
-def list_command(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def list_command(*, output: Output) -> None:
     """List the exercises, and which ones have been passed in this directory.
 
     Example: mini-bert exercise list
@@ -48,19 +48,18 @@ def list_command(as_json: JsonOption = False, quiet: QuietOption = False) -> Non
         rows.add_row(name, "" if level is None else str(level), escape(what), f"docs/{after}",
                      "[green]passed[/green]" if done else "")
     passed = sum(bool(row["passed"]) for row in data)
-    Output(as_json, quiet).result({"passed": passed, "exercises": data}, rows, f"{passed} of {len(NAMES)} passed.")
+    output.result({"passed": passed, "exercises": data}, rows, f"{passed} of {len(NAMES)} passed.")
 
 
 @app.command("start")
 def start_command(name: Name, out: Annotated[Path | None, typer.Option(
                       "--out", "-o", metavar="FILE", help="The file to write; default: NAME.py.")] = None,
                   force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  *, output: Output) -> None:
     """Write the file to start from; for a planted bug, show the question.
 
     Example: mini-bert exercise start layernorm
     """
-    output = Output(as_json, quiet)
     if require_exercise(name, NAMES) in BUG_NAMES:
         question = _question(_bug(name))
         if out is not None:
@@ -79,14 +78,14 @@ def start_command(name: Name, out: Annotated[Path | None, typer.Option(
 def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
                       metavar="[FILE or NUMBER]", show_default=False,
                       help="The file, default: NAME.py; for a planted bug, the number of its cause.")] = None,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  seed: SeedOption = 0, *, output: Output) -> None:
     """Grade an answer: every gradient against finite differences. Exits with 1 if it is not right yet.
 
     Example: mini-bert exercise check layernorm
 
     Example: mini-bert exercise check bug-04 7
     """
-    output, progress = Output(as_json, quiet), ProgressFile(Path())
+    progress = ProgressFile(Path())
     if require_exercise(name, NAMES) in BUG_NAMES:
         right, said = _check_answer(_bug(name), answer)
         data: dict[str, Any] = {"exercise": name, "passed": right, "says": said}
@@ -94,9 +93,8 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
     else:
         grade = check_file(name, Path(f"{name}.py" if answer is None else answer), seed)
         right = grade.passed
-        data = {**asdict(grade), "passed": right, "rows": [
-            {**asdict(row), "error": row.error if isfinite(row.error) else None} for row in grade.rows]}
-        shown = _graded(grade, quiet)
+        data = {**asdict(grade), "passed": right}
+        shown = _graded(grade, output.quiet)
     if right:
         progress.note_passed(name)
     output.result(data, *shown)
@@ -106,7 +104,7 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
 @app.command("hint")
 def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
                      metavar="[NUMBER]", min=1, max=3, show_default=False, help="1, 2 or 3; default: the next one.")]
-                 = None, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                 = None, *, output: Output) -> None:
     """Show a hint; without a number, the next of three.
 
     Example: mini-bert exercise hint softmax
@@ -115,17 +113,16 @@ def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
     hints = _bug(name).hints if require_exercise(name, NAMES) in BUG_NAMES else exercise(name).hints
     which = min(progress.hints(name) + 1, len(hints)) if number is None else number
     progress.note_hint(name, which)
-    Output(as_json, quiet).result({"exercise": name, "hint": which, "of": len(hints), "says": hints[which - 1]},
-                                  escape(f"Hint {which} of {len(hints)}: {hints[which - 1]}"))
+    output.result({"exercise": name, "hint": which, "of": len(hints), "says": hints[which - 1]},
+                  escape(f"Hint {which} of {len(hints)}: {hints[which - 1]}"))
 
 
 @app.command("solution")
-def solution_command(name: Name, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def solution_command(name: Name, *, output: Output) -> None:
     """Show the solution; for a planted bug, the changed lines and an explanation of the symptoms.
 
     Example: mini-bert exercise solution softmax
     """
-    output = Output(as_json, quiet)
     if require_exercise(name, NAMES) in ORDER:
         source = solution_source(exercise(name))
         output.result({"exercise": name, "solution": source}, escape(source.rstrip()))
@@ -147,7 +144,7 @@ def solution_command(name: Name, as_json: JsonOption = False, quiet: QuietOption
 
 
 @app.command("run")
-def run_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def run_command(name: Name, seed: SeedOption = 0, *, output: Output) -> None:
     """Show the symptoms of a planted bug next to the healthy code: gradients, loss curves, comparisons.
 
     Example: mini-bert exercise run bug-01
@@ -157,14 +154,14 @@ def run_command(name: Name, seed: SeedOption = 0, as_json: JsonOption = False, q
                          f"grade {name} with: mini-bert exercise check {name}.")
     from ...exercises.bugs import DIAGNOSTICS, healthy_reading
 
-    bug, output, data = _bug(name), Output(as_json, quiet), {}
+    bug, data = _bug(name), {}
     output.say(f"{name}: {escape(bug.question)}")
     for diagnostic in (DIAGNOSTICS[shown] for shown in bug.shows):
         healthy, here = healthy_reading(diagnostic.name, seed), bug.reading(diagnostic.name, seed)
         data[diagnostic.name] = {"healthy": healthy.figures, "here": here.figures}
         output.say("", f"[bold]{escape(diagnostic.title)}[/bold]", *([diagnostic.about] if diagnostic.about else []),
                    _comparison(healthy, here))
-    output.result({"exercise": name, "question": bug.question, "symptoms": _finite(data)}, "",
+    output.result({"exercise": name, "question": bug.question, "symptoms": data}, "",
                   f"What is the cause? List the causes with mini-bert exercise start {name}, and answer with "
                   f"mini-bert exercise check {name} NUMBER.")
 
@@ -204,7 +201,7 @@ def _question(bug: "Bug") -> list[str]:
 
 def _check_answer(bug: "Bug", answer: str | None) -> tuple[bool, str]:
     causes = _causes()
-    if answer is None or not (answer.isascii() and answer.isdigit() and int(answer) in causes):
+    if answer is None or not (answer.isascii() and answer.isdigit() and len(answer) < 4 and int(answer) in causes):
         raise InputError(f"The answer to {bug.name} is a number from 1 to {len(causes)}, "
                          f"not {answer!r}; mini-bert exercise start {bug.name} lists the causes.")
     said = causes[int(answer)]
@@ -229,13 +226,6 @@ def _has_text(*readings: "Reading") -> bool:
 
 def _figure(value: float | str) -> str:
     return escape(value) if isinstance(value, str) else f"{value:.2e}" if 0 < abs(value) < 1e-3 else f"{value:.3f}"
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for numbers that are not finite, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return value if not isinstance(value, float) or isfinite(value) else None
 
 
 def _write(path: Path, text: str, force: bool) -> None:

@@ -1,35 +1,37 @@
 """mini-bert gradcheck: every gradient against finite differences."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import isfinite
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from ...checks.check_all import check_all, subjects
+from ...checks.formulas import FormulaResult
 from ...core.gradcheck import TOLERANCE, CheckResult
-from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
+from ..output import Output, SeedOption, table, verdict
 
 Names = Annotated[list[str] | None, typer.Argument(
     metavar="OP", help=f"What to check: {', '.join(subjects())}; default: everything.",
     show_default=False)]
-Verbose = Annotated[bool, typer.Option("--all", "-a", help="One row per gradient instead of one per case.")]
+_SHOWN = 8                    # sentences about wrong formulas
+Verbose = Annotated[bool, typer.Option("--all", "-a", help="One row per gradient or formula instead of one per case.")]
 
 
-def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOption = 0,
-                      as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOption = 0, *, output: Output) -> None:
     """Check backward passes against finite differences, in float64 and with random cotangents.
 
     Operations are checked element by element. Whole models, with padding and dropout, are checked along one random
-    direction per parameter. Exits with 1 if a relative error is above the tolerance.
+    direction per parameter. The formulas that a model shows are evaluated, and compared with its numbers. Exits with 1
+    if a relative error is above the tolerance.
 
     Example: mini-bert gradcheck softmax attention --all
     """
-    output = Output(as_json, quiet)
     results = list(check_all(ops or [], seed))
-    rows = table("subject", "case", "gradients", "worst", "relative error", "",
-                 right=("gradients", "relative error"))
+    rows = table("subject", "case", "checks", "worst", "relative error", "", right=("checks", "relative error"))
     for (subject, case), group in groupby(results, key=lambda result: (result.subject, result.case)):
         members = list(group)
         for shown in members if every else [_worst(members)]:
@@ -37,16 +39,25 @@ def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOptio
             rows.add_row(subject, case, str(1 if every else len(members)), shown.gradient,
                          f"{shown.error:.1e}", verdict(ok))
     output.say(rows)
-    worst, failed = _worst(results), [result for result in results if not result.passed]
-    # JSON has no NaN: an error that is not finite becomes null
-    data = [{**asdict(result), "error": result.error if isfinite(result.error) else None,
-             "passed": result.passed} for result in results]
-    summary = (f"{len(results) - len(failed)} of {len(results)} gradients agree; worst relative error "
-               f"{worst.error:.1e} (tolerance {TOLERANCE:.0e}).")
+    failed = [result for result in results if not result.passed]
+    formulas = [result for result in results if isinstance(result, FormulaResult)]
+    gradients = [result for result in results if not isinstance(result, FormulaResult)]
+    worst = _worst(gradients)
+    data = [{**asdict(result), "passed": result.passed} for result in results]
+    summary = (f"{_passed(gradients)} gradients agree; worst relative error {worst.error:.1e} "
+               f"(tolerance {TOLERANCE:.0e}).")
+    if formulas:
+        summary += f" {_passed(formulas)} formulas give the numbers of their steps."
+    wrong = [escape(formula.sentence) for formula in formulas if not formula.passed]
     output.result({"passed": not failed, "tolerance": TOLERANCE, "checked": len(results), "failed": len(failed),
-                   "worst": data[results.index(worst)], "results": data},
+                   "formulas": len(formulas), "worst": data[results.index(worst)], "results": data},
+                  *wrong[:_SHOWN], *([f"{len(wrong) - _SHOWN:,} more formulas are wrong."] if wrong[_SHOWN:] else []),
                   summary if not failed else f"[bold red]{summary}[/bold red]")
     raise typer.Exit(1 if failed else 0)
+
+
+def _passed(results: Sequence[CheckResult]) -> str:
+    return f"{sum(result.passed for result in results)} of {len(results)}"
 
 
 def _worst(results: list[CheckResult]) -> CheckResult:

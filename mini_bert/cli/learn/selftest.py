@@ -3,17 +3,16 @@
 import typer
 
 from ...selftest import selftest
-from ..output import JsonOption, Output, QuietOption, SeedOption, verdict
+from ..output import Output, SeedOption, verdict
 
 
-def selftest_command(seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def selftest_command(seed: SeedOption = 0, *, output: Output) -> None:
     """Check that the installation works: sizes, forward, loss near ln V, backward, one step, memory, every gradient.
 
     Exits with 1 if a check fails.
 
     Example: mini-bert selftest --json
     """
-    output = Output(as_json, quiet)
     results = []
     for result in selftest(seed):
         results.append(result)

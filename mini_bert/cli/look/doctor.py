@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from ...analysis.doctor.doctor import SICK, Diagnosis, examine
 from ...analysis.doctor.symptoms import Finding
-from ..output import JsonOption, Output, QuietOption, table
+from ..output import Output, table
 
 _COLOURS = {"healthy": "green", "sick": "red", "unclear": "yellow"}
 
@@ -16,7 +16,7 @@ _COLOURS = {"healthy": "green", "sick": "red", "unclear": "yellow"}
 def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run or of a fit.")],
                    corpus: Annotated[Path | None, typer.Option(
                        "--corpus", metavar="DIR", help="The run's prepared corpus, if it has been moved.")] = None,
-                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   *, output: Output) -> None:
     """Say in plain words whether a run, finished or not, is healthy, and what to try if it is not.
 
     The doctor compares the loss curve with the uniform, unigram and bigram losses and with the shipped model's curve,
@@ -26,7 +26,7 @@ def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     Example: mini-bert doctor runs/first
     """
     found = examine(run, corpus)
-    Output(as_json, quiet).result(found.to_dict(), *_shown(found, quiet))
+    output.result(found.to_dict(), *_shown(found, output.quiet))
     if found.verdict == SICK:
         raise typer.Exit(1)
 

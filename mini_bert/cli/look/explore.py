@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from ...errors import ConfigError, InputError
-from ..output import JsonOption, Output, QuietOption, SeedOption
+from ..output import Output, SeedOption
 
 
 def explore_command(
@@ -30,7 +30,7 @@ def explore_command(
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
         export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to an "
                                                     "HTML file that works offline, instead of serving.")] = None,
-        seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+        seed: SeedOption = 0, *, output: Output) -> None:
     """Look into a model in the browser: forward, attention, backward, a training step, layers, a run.
 
     Example: mini-bert explore "They met for the first time in Paris." --mask 6
@@ -39,7 +39,6 @@ def explore_command(
     """
     from ...explorer.opening import fragment, open_session, opening_query
 
-    output = Output(as_json, quiet)
     if export is not None and text is None:
         raise InputError("--export writes the views of one sentence; give the sentence as TEXT.")
     serve = None if export is not None else _server()

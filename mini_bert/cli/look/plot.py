@@ -1,8 +1,9 @@
 """mini-bert plot: figures of a model, a run, or the results of another command."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -11,11 +12,8 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...factory import load
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..output import JsonOption, Output, QuietOption, SeedOption
-from ..use.inference import Model, lines
-
-if TYPE_CHECKING:
-    from ...plots import Picture
+from ..output import Output, SeedOption
+from ..use.inference import Model, lines, opened
 
 
 class FigureRequest(NamedTuple):
@@ -31,7 +29,7 @@ class FigureRequest(NamedTuple):
     seed: int
 
     def opened(self) -> tuple[MiniBERT, WordPieceTokenizer]:
-        return load(self.model), WordPieceTokenizer.load(self.model)
+        return opened(self.model)
 
     def only(self, what: str) -> str:
         if len(self.inputs) != 1:
@@ -45,67 +43,37 @@ class FigureRequest(NamedTuple):
         return path
 
 
-def _attention(request: FigureRequest) -> "Picture":
-    from ...report.figures import attention_overview, create_attention_heatmap
+def _attention(figures: Any, request: FigureRequest) -> Any:
     text = request.only("one text")
     model, tokenizer = request.opened()
     if request.layer is None and request.head is None:
-        return attention_overview(model, tokenizer, text)
-    return create_attention_heatmap(model, text, request.layer or 0, request.head or 0, tokenizer)
+        return figures.attention_overview(model, tokenizer, text)
+    return figures.create_attention_heatmap(model, text, request.layer or 0, request.head or 0, tokenizer)
 
 
-def _gradients(request: FigureRequest) -> "Picture":
-    from ...report.figures import gradient_flow
-    return gradient_flow(*request.opened(), request.only("one text"))
-
-
-def _layers(request: FigureRequest) -> "Picture":
-    from ...report.figures import layer_similarity
-    return layer_similarity(*request.opened(), lines(request.inputs))
-
-
-def _projection(request: FigureRequest) -> "Picture":
-    from ...report.figures import sentence_projection
-    return sentence_projection(*request.opened(), lines(request.inputs), request.method, request.seed)
-
-
-def _landscape(request: FigureRequest) -> "Picture":
-    from ...report.figures import landscape
-    return landscape(*request.opened(), lines(request.inputs), plane=request.plane, seed=request.seed)
-
-
-def _spectra(request: FigureRequest) -> "Picture":
-    from ...report.figures import weight_spectra
+def _spectra(figures: Any, request: FigureRequest) -> Any:
     if request.inputs:
         raise InputError(f"The figure of spectra takes no input, but {request.inputs[0]!r} is given; "
                          "name the model with --model.")
-    return weight_spectra(load(request.model), request.layer)
+    return figures.weight_spectra(load(request.model), request.layer)
 
 
-def _training(request: FigureRequest) -> "Picture":
-    from ...report.figures import training_curves
-    return training_curves(request.file("the directory of one run"), request.corpus)
-
-
-def _weights(request: FigureRequest) -> "Picture":
-    from ...report.figures import weight_evolution
-    return weight_evolution(request.file("the directory of one run"))
-
-
-def _probe(request: FigureRequest) -> "Picture":
-    from ...report.figures import probe_accuracy
-    return probe_accuracy(request.file("one file, the output of mini-bert probe --json"))
-
-
-def _confusion(request: FigureRequest) -> "Picture":
-    from ...report.figures import confusion
-    return confusion(request.file("one file with a true and a predicted label per line"))
-
-
-FIGURES: dict[str, Callable[[FigureRequest], "Picture"]] = {
-    "attention": _attention, "gradients": _gradients, "layers": _layers, "projection": _projection,
-    "landscape": _landscape, "spectra": _spectra, "training": _training, "weights": _weights, "probe": _probe,
-    "confusion": _confusion}
+# a figure is drawn by the module report.figures, which needs matplotlib and is imported when one is asked for
+FIGURES: dict[str, Callable[[Any, FigureRequest], Any]] = {
+    "attention": _attention,
+    "gradients": lambda figures, asked: figures.gradient_flow(*asked.opened(), asked.only("one text")),
+    "layers": lambda figures, asked: figures.layer_similarity(*asked.opened(), lines(asked.inputs)),
+    "projection": lambda figures, asked: figures.sentence_projection(*asked.opened(), lines(asked.inputs), asked.method,
+                                                                     asked.seed),
+    "landscape": lambda figures, asked: figures.landscape(*asked.opened(), lines(asked.inputs), plane=asked.plane,
+                                                          seed=asked.seed),
+    "spectra": _spectra,
+    "training": lambda figures, asked: figures.training_curves(asked.file("the directory of one run"), asked.corpus),
+    "weights": lambda figures, asked: figures.weight_evolution(asked.file("the directory of one run")),
+    "probe": lambda figures, asked: figures.probe_accuracy(
+        asked.file("one file, the output of mini-bert probe --json")),
+    "confusion": lambda figures, asked: figures.confusion(
+        asked.file("one file with a true and a predicted label per line"))}
 
 
 def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), help="The figure to draw.")],
@@ -124,7 +92,7 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), 
                                                      "libraries are installed.")] = "pca",
                  corpus: Annotated[Path | None, typer.Option("--corpus", metavar="DIR", help="For training: the run's "
                                                              "prepared corpus, if it has been moved.")] = None,
-                 seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                 seed: SeedOption = 0, *, output: Output) -> None:
     """Draw a figure: attention, gradient flow, layers, training and more, as PNG, SVG or PDF.
 
     Examples: mini-bert plot attention "The cat sat on the mat." --layer 0 --head 1;
@@ -135,7 +103,7 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), 
     target = out if out is not None else Path(f"{kind}.png")
     request = FigureRequest(inputs or [], model, layer, head, plane, method, corpus, seed)
     try:
-        path = FIGURES[kind](request).save(target)
+        path = FIGURES[kind](import_module("mini_bert.report.figures"), request).save(target)
     except (ModuleNotFoundError, ValueError) as error:        # the plots raise only built-in errors
         raise InputError(str(error)) from None
-    Output(as_json, quiet).result({"kind": kind, "file": str(path)}, escape(str(path)))
+    output.result({"kind": kind, "file": str(path)}, escape(str(path)))

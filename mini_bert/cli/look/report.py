@@ -10,7 +10,7 @@ from ...analysis.doctor.run_record import RunRecord
 from ...errors import InputError
 from ...report.page import write_page
 from ...report.run_page import run_page
-from ..output import JsonOption, Output, QuietOption
+from ..output import Output
 
 
 def report_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run or of a fit.")],
@@ -18,7 +18,7 @@ def report_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
                        "--out", "-o", metavar="FILE", help="The page to write; default: RUN/report.html.")] = None,
                    corpus: Annotated[Path | None, typer.Option(
                        metavar="DIR", help="The run's prepared corpus, if it has been moved.")] = None,
-                   as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   *, output: Output) -> None:
     """Write an HTML page about a run: the doctor's verdict, curves, gradients by layer, filled masks, settings.
 
     The page is self-contained: it opens without a network and can be sent by e-mail.
@@ -30,4 +30,4 @@ def report_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     if not target.parent.is_dir():
         raise InputError(f"There is no directory {target.parent} for {target.name}; create it first.")
     path = write_page(target, run_page(record))
-    Output(as_json, quiet).result({"run": str(record.directory), "page": str(path)}, escape(str(path)))
+    output.result({"run": str(record.directory), "page": str(path)}, escape(str(path)))

@@ -8,14 +8,12 @@ import typer
 
 from ...errors import InputError
 from ...evaluation.masked_lm import Frequencies, evaluate_corpus
-from ...factory import load
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..config_file import ConfigOption
-from ..output import JsonOption, Output, QuietOption, SeedOption, ThreadsOption, table
-from ..use.inference import Model
+from ..output import Output, SeedOption, ThreadsOption, table
+from ..use.inference import Model, opened
 
 _PAGE = Path("evaluation.html")
 _LENGTH = 64                  # default length of a sequence in tokens
@@ -45,8 +43,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                      fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results. Without --quick, "
                                                                          "--tasks, --only or --report nothing is "
                                                                          "cached.")] = False,
-                     config: ConfigOption = None, seed: SeedOption = 0, as_json: JsonOption = False,
-                     quiet: QuietOption = False) -> None:
+                     config: ConfigOption = None, seed: SeedOption = 0, *, output: Output) -> None:
     """Evaluate a model: masked prediction on a text, or, with --quick, --tasks, --only or --report, everything.
 
     With --data only: select 15 % of the tokens, the same for every model, and measure loss, perplexity and accuracy
@@ -67,17 +64,17 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     Example: mini-bert evaluate --config intrinsic --data wiki.dev.txt
     """
     if not data or quick or tasks is not None or only is not None or report is not None:
-        from .evaluate_all import EvaluateOptions, evaluate_everything
+        from .evaluate_all import evaluate_everything
 
-        evaluate_everything(EvaluateOptions(model, data or ["pydocs"], tasks, train, only, quick, max_samples, length,
-                                            threads, seed, fresh, report or _PAGE), Output(as_json, quiet))
+        evaluate_everything(model, data or ["pydocs"], tasks, train, only, quick, max_samples, report or _PAGE, output,
+                            length=length, threads=threads, seed=seed, fresh=fresh)
     else:
-        _masked(data, model, train, length, max_samples, threads, seed, Output(as_json, quiet))
+        _masked(data, model, train, length, max_samples, threads, seed, output)
 
 
 def _masked(data: list[str], model: str, train: Path | None, length: int | None, max_samples: int | None, threads: int,
             seed: int, output: Output) -> None:
-    network, tokenizer = load(model), WordPieceTokenizer.load(model)
+    network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     length = min(_LENGTH, network.config.max_seq_length) if length is None else length
     if length > network.config.max_seq_length:

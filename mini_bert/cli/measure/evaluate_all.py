@@ -1,7 +1,7 @@
 """The comprehensive evaluation of mini-bert evaluate: progress bars, a table, JSON, and an HTML report."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -11,62 +11,37 @@ from rich.table import Table
 from ...errors import InputError
 from ...evaluation.suite.context import FULL, QUICK
 from ...evaluation.suite.rows import shown
-from ...evaluation.suite.suite import (
-    LEVELS,
-    EvaluationListener,
-    EvaluationReport,
-    chosen_parts,
-    comprehensive_evaluation,
-)
+from ...evaluation.suite.suite import LEVELS, EvaluationListener, EvaluationReport, chosen_parts
+from ...evaluation.suite.suite import comprehensive_evaluation as evaluate
 from ...report.evaluation_page import evaluation_page
 from ...report.page import write_page
-from ..output import Output, table
-from ..progress import progress_bar
+from ..output import Output, progress_bar, table
 from ..use.inference import opened
 
 
-class EvaluateOptions(NamedTuple):
-    """The options of the command."""
-
-    model: str
-    data: list[str]
-    tasks: Path | None
-    train: Path | None
-    only: str | None
-    quick: bool
-    max_samples: int | None
-    length: int | None
-    threads: int
-    seed: int
-    fresh: bool
-    report: Path
-
-
-def evaluate_everything(options: EvaluateOptions, output: Output) -> None:
-    """Run the evaluation, print the summary, and write the report."""
-    if options.report.is_dir() or not options.report.absolute().parent.is_dir():
-        raise InputError(f"The report cannot be written to {options.report}; name a file in an existing directory.")
-    if "-" in options.data:
+def evaluate_everything(model: str, data: list[str], tasks: Path | None, train: Path | None, parts: str | None,
+                        quick: bool, max_samples: int | None, report: Path, output: Output, **more: Any) -> None:
+    """Run the evaluation with the options of the command, print the summary, and write the report."""
+    if report.is_dir() or not report.absolute().parent.is_dir():
+        raise InputError(f"The report cannot be written to {report}; name a file in an existing directory.")
+    if "-" in data:
         raise InputError("The text is read several times, so --data cannot be standard input; name files.")
-    only = None if options.only is None else [name.strip() for name in options.only.split(",") if name.strip()]
+    only = None if parts is None else [name.strip() for name in parts.split(",") if name.strip()]
     if only is not None and not only:
         raise InputError(f"--only is empty; choose some of {', '.join(chosen_parts(None))}.")
-    sizes = (QUICK if options.quick else FULL).capped(options.max_samples)
-    network, tokenizer = opened(options.model)
-    with progress_bar(quiet=output.quiet or output.as_json) as bar:
-        found = comprehensive_evaluation(network, tokenizer, text=options.data, tasks=options.tasks,
-                                         train=options.train, sizes=sizes, only=only, length=options.length,
-                                         seed=options.seed, threads=options.threads, fresh=options.fresh,
-                                         listener=_Shown(bar, output))
-    about = {"model": options.model, "data": options.data,
-             "tasks": None if options.tasks is None else str(options.tasks),
-             "train": None if options.train is None else str(options.train), "quick": options.quick,
-             "max_samples": options.max_samples, "seed": options.seed}
-    write_page(options.report, evaluation_page(f"Evaluation of {options.model}", about, found))
+    sizes = (QUICK if quick else FULL).capped(max_samples)
+    network, tokenizer = opened(model)
+    with progress_bar(quiet=output.silent) as bar:
+        found = evaluate(network, tokenizer, text=data, tasks=tasks, train=train, sizes=sizes, only=only,
+                         listener=_Shown(bar, output), **more)
+    about = {"model": model, "data": data, "tasks": None if tasks is None else str(tasks),
+             "train": None if train is None else str(train), "quick": quick, "max_samples": max_samples,
+             "seed": more["seed"]}
+    write_page(report, evaluation_page(f"Evaluation of {model}", about, found))
     left = [f"not measured: {escape(part['name'])}: {escape(part['reason'])}" for part in found.not_measured]
-    output.result({**about, **found.to_dict(), "report": str(options.report)}, *_summary(found), *left, "",
+    output.result({**about, **found.to_dict(), "report": str(report)}, *_summary(found), *left, "",
                   f"{found.seconds:.0f} s, peak memory {found.peak_mb:,.0f} MB. The report with all details and "
-                  f"plots: {escape(str(options.report))}")
+                  f"plots: {escape(str(report))}")
     if only is not None and found.not_measured:       # a part that was asked for by name is missing
         raise typer.Exit(1)
 

@@ -15,8 +15,7 @@ from ...evaluation.probes.probing import MIX, TASKS, ProbeData, ProbeOptions, pr
 from ...evaluation.statistics import Interval
 from ...evaluation.suite.result_cache import cached_result
 from ..config_file import ConfigOption
-from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
-from ..progress import progress_bar
+from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
 from ..use.inference import Model, opened
 
 _FIGURES = {"uuas": "UUAS", "distance_spearman": "DSpr", "depth_spearman": "depth Spearman",
@@ -42,7 +41,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                   max_samples: Annotated[int | None, typer.Option(min=2, help="Maximum number of sentences per file, "
                                                                   "drawn by the seed.")] = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, config: ConfigOption = None,
-                  seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  seed: SeedOption = 0, *, output: Output) -> None:
     """Probe a model's word vectors, layer by layer, for parts of speech, dependencies or named entities.
 
     Baselines: the majority label, word-type memory, the same probe on an untrained model, and a control task.
@@ -57,7 +56,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                            mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
                            pooling=pooling)
     network, tokenizer = opened(model)
-    with progress_bar(quiet=quiet or as_json) as bar:
+    with progress_bar(quiet=output.silent) as bar:
         bars: dict[str, Any] = {}
 
         def progress(what: str, done: int, total: int) -> None:
@@ -86,7 +85,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     if task == "ner" and any(Path(file).suffix == ".conllu" for file in files):
         found["notes"] = [*found["notes"], "entities come from Entity= in CoNLL-U: every mention, including pronouns"]
     notes = [escape(f"note: {note}") for note in found["notes"]]
-    Output(as_json, quiet).result(
+    output.result(
         {"model": model, "train": train, "test": test, "dev": dev,
          "seed": seed, **found}, *shown, "", counts, *notes,
         shown_cost(found))

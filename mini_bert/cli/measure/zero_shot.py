@@ -1,7 +1,5 @@
 """mini-bert blimp, agreement, facts and similarity: zero-shot tests."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,11 +18,9 @@ from ...evaluation.suite.result_cache import cached_result
 from ...evaluation.zero_shot.agreement import agreement
 from ...evaluation.zero_shot.facts import probe_factual_knowledge
 from ...evaluation.zero_shot.minimal_pairs import minimal_pairs
-from ...evaluation.zero_shot.pseudo_likelihood import ProgressCallback
 from ...text.corpora.corpus import MANIFEST
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
-from ..progress import progress_bar
+from ..output import FreshOption, Output, SeedOption, ThreadsOption, shown_cost, table
 from ..use.inference import Model, files_of, opened
 
 Train = Annotated[list[str] | None, typer.Option(
@@ -35,13 +31,6 @@ _SCORERS = {"token": "model", "word": "whole words", "model": "model", "unigram"
 
 
 # -------------------------------------------------------------------- shared by the commands
-
-@contextmanager
-def _progress(what: str, quiet: bool) -> Iterator[ProgressCallback]:
-    with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task(what, total=1)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
 
 def _counted_files(train: list[str] | None) -> list[Path]:
     """The files of --train, which a cached result depends on."""
@@ -84,7 +73,7 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
                   max_samples: Annotated[int | None, typer.Option(
                       "--max-samples", min=1, help="Maximum number of pairs per paradigm, drawn by the seed.")] = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  *, output: Output) -> None:
     """Test grammar by minimal pairs: how often does the model find the grammatical sentence more likely?
 
     The score of a sentence is its pseudo-log-likelihood: each token is masked in turn. Ties count one half; intervals
@@ -93,13 +82,13 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
     Example: mini-bert blimp --model mini blimp/ --train wiki.txt --whole-words
     """
     require_files(files, "minimal pairs are read from BLiMP's JSONL")
-    output, paths, counted = Output(as_json, quiet), data_files(files), _counted_files(train)
+    paths, counted = data_files(files), _counted_files(train)
 
     def compute() -> dict[str, Any]:
         network, tokenizer = opened(model)
         pairs = [pair for path in paths for pair in read_minimal_pairs(path)]
         counts = _counts(train, tokenizer, output)
-        with _progress("masking", quiet) as progress:
+        with output.progress("masking") as progress:
             found = minimal_pairs(network, tokenizer, pairs, whole_words=whole_words, counts=counts,
                                   max_samples=max_samples, seed=seed, threads=threads, progress=progress)
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
@@ -139,7 +128,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
                       max_samples: Annotated[int | None, typer.Option(
                           "--max-samples", min=1, help="Maximum number of sentences, drawn by the seed.")] = None,
                       threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                      as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                      *, output: Output) -> None:
     """Test whether a masked verb agrees with its subject, by the number of attractors between them.
 
     An attractor is a noun of the other number. Baselines: the more frequent form (in the text of --train, or else in
@@ -148,13 +137,13 @@ def agreement_command(file: Annotated[str, typer.Argument(
     Example: mini-bert agreement --model mini agreement/subj_agr_filtered.text --train wiki.txt
     """
     require_files([file], "agreement is read from NAME.text and NAME.gold")
-    output, paths, counted = Output(as_json, quiet), list(agreement_files(file)), _counted_files(train)
+    paths, counted = list(agreement_files(file)), _counted_files(train)
 
     def compute() -> dict[str, Any]:
         network, tokenizer = opened(model)
         items = read_agreement(file)
         counts = _counts(train, tokenizer, output)
-        with _progress("masking", quiet) as progress:
+        with output.progress("masking") as progress:
             found = agreement(network, tokenizer, items, counts=counts, max_samples=max_samples, seed=seed,
                               threads=threads, progress=progress)
         return {**found.to_dict(), "invalid_bytes": counts.invalid_bytes if counts is not None else 0}
@@ -183,7 +172,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
                   max_samples: Annotated[int | None, typer.Option(
                       "--max-samples", min=1, help="Maximum number of facts per relation, drawn by the seed.")] = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  *, output: Output) -> None:
     """Test facts with prompts such as The capital of Denmark is [MASK], and with their negations.
 
     P@1 and P@10: the answer is among the first one and ten of the vocabulary. For comparison: always giving the most
@@ -192,11 +181,11 @@ def facts_command(files: Annotated[list[str], typer.Argument(
     Example: mini-bert facts --model mini lama/trex/
     """
     require_files(files, "facts are read from LAMA's JSONL")
-    output, paths = Output(as_json, quiet), data_files(files)
+    paths = data_files(files)
 
     def compute() -> dict[str, Any]:
         network, tokenizer = opened(model)
-        with _progress("asking", quiet) as progress:
+        with output.progress("asking") as progress:
             return probe_factual_knowledge(network, tokenizer, paths, max_samples=max_samples, seed=seed,
                                            threads=threads, progress=progress).to_dict()
 
@@ -238,7 +227,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                        max_samples: Annotated[int | None, typer.Option(
                            "--max-samples", min=1, help="Maximum number of pairs or questions per file.")] = None,
                        threads: ThreadsOption = 0, fresh: FreshOption = False, seed: SeedOption = 0,
-                       as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                       *, output: Output) -> None:
     """Compare the similarity of words with human judgements (Spearman), and solve analogies (3CosAdd).
 
     For static vectors and for those of each layer. Baselines: an untrained model of the same shape, and for analogies
@@ -247,11 +236,11 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
     Example: mini-bert similarity --model mini EN-SIMLEX-999.txt questions-words.txt --text wiki.txt
     """
     require_files(files, "words are read from lines of pairs or analogies")
-    output, paths, read = Output(as_json, quiet), [Path(file) for file in files], files_of("--text", text)
+    paths, read = [Path(file) for file in files], files_of("--text", text)
 
     def compute() -> dict[str, Any]:
         network, tokenizer = opened(model)
-        with _progress("encoding", quiet) as progress:
+        with output.progress("encoding") as progress:
             return probe_semantic_knowledge(network, tokenizer, paths, text=text or None, layers=layers or None,
                                             contexts=contexts, max_samples=max_samples, seed=seed, threads=threads,
                                             progress=progress).to_dict()

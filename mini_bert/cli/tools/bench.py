@@ -8,11 +8,11 @@ from rich.progress import TextColumn
 
 from ...bench.contest import BenchTask, Timing, compete, round_count
 from ...configs import load_config
+from ...core.registry import plugin_paths
 from ...training.config import load_run_config
 from ...training.memory import training_memory
 from ...training.workers import available_cores
-from ..output import JsonOption, Output, QuietOption, SeedOption, ThreadsOption, table
-from ..progress import progress_bar
+from ..output import Output, SeedOption, ThreadsOption, progress_bar, table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure the speed of training.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
@@ -29,7 +29,7 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
                             help="Compare with torch, transformers or all, if they are installed.")] = None,
                         steps: Annotated[int, typer.Option(min=5, help="Steps of each contestant.")] = 30,
                         threads: ThreadsOption = 0,
-                        seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                        seed: SeedOption = 0, *, output: Output) -> None:
     """Time full training steps: forward, backward, clipping and AdamW. Other libraries take turns in the same run.
 
     The floor is the time of the step's matrix products alone, on the same threads.
@@ -40,9 +40,9 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
         raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
     model = load_config(config)
     task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(),
-                     seed=seed)
+                     seed=seed, imports=_imports())
     names = ["mini-bert", "floor", *(PEERS[against] if against else [])]
-    with progress_bar(TextColumn("rounds"), quiet=quiet) as bar:
+    with progress_bar(TextColumn("rounds"), quiet=output.quiet) as bar:
         shown = bar.add_task("measuring", total=round_count(steps))
         timings = compete(names, task, steps, lambda done, total: bar.update(shown, completed=done, total=total))
     data = _results(task, timings)
@@ -57,7 +57,12 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
     if "best_peer" in data:
         lines.append(f"[bold]{data['speedup_median']:.2f}x[/bold] the best peer, {data['best_peer']}, by medians; "
                      f"{data['speedup_minimum']:.2f}x by minima.")
-    Output(as_json, quiet).result(data, rows, "", *lines)
+    output.result(data, rows, "", *lines)
+
+
+def _imports() -> tuple[str, ...]:
+    """The files that the other processes must import too."""
+    return tuple(map(str, plugin_paths()))
 
 
 def _results(task: BenchTask, timings: dict[str, Timing]) -> dict[str, Any]:
@@ -79,8 +84,7 @@ def _results(task: BenchTask, timings: dict[str, Timing]) -> dict[str, Any]:
 
 
 def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")] = "mini", batch_size: Batch = 32,
-                   micro_batch_size: Micro = 0, seed: SeedOption = 0, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
+                   micro_batch_size: Micro = 0, seed: SeedOption = 0, *, output: Output) -> None:
     """Predict the memory of training by purpose, and measure it in a separate process.
 
     It is measured with and without gradient checkpointing.
@@ -93,17 +97,18 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
                        micro_batch_size=micro_batch_size or training.micro_batch_size).resolved(model)
     micro_batch_size = training.micro_batch_size
     at_once = min(threads * micro_batch_size, batch_size)
-    predicted = training_memory(model, at_once)
+    predicted = training_memory(model, at_once, objective=training.objective, optimiser=training.optimiser)
     measured = {}
     for name, recompute in (("measured", False), ("measured, checkpointing", True)):
-        task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed)
+        task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed,
+                         _imports())
         measured[name] = compete(["mini-bert"], task, steps=5)["mini-bert"].peak_bytes
     rows = table(f"{config} at batch {batch_size}, {at_once} sequences at once", "MB", right=("MB",))
     parts = {"parameters": predicted.parameters, "gradients": predicted.gradients, "optimiser": predicted.optimiser,
              "activations": predicted.activations}
     for name, size in {**parts, "predicted": predicted.total, **measured}.items():
         rows.add_row(name, f"{size / 1e6:,.1f}")
-    Output(as_json, quiet).result({"config": config, "batch_size": batch_size, "predicted": parts,
-                                   "predicted_total": predicted.total, "measured": measured["measured"],
-                                   "measured_checkpointing": measured["measured, checkpointing"]},
-                                  rows, "", "Measured: the peak of the process, with the interpreter and libraries.")
+    output.result({"config": config, "batch_size": batch_size, "predicted": parts,
+                   "predicted_total": predicted.total, "measured": measured["measured"],
+                   "measured_checkpointing": measured["measured, checkpointing"]},
+                  rows, "", "Measured: the peak of the process, with the interpreter and libraries.")

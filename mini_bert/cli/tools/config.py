@@ -10,19 +10,19 @@ from ...core.modules.assembly import parameter_specs
 from ...core.params import ParamSpec
 from ...training.config import load_run_config
 from ...training.memory import training_memory
-from ..output import JsonOption, Output, QuietOption, table
+from ..output import Output, table
+from ..train.pretrain import Set
 
 Name = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="A preset's name or a YAML file.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences per training step.")]
 
 
-def config_command(name: Name = "mini", batch_size: Batch = 32, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
+def config_command(name: Name = "mini", batch_size: Batch = 32, changes: Set = None, *, output: Output) -> None:
     """Show a config: its sizes, the size of each parameter, and the memory that training needs.
 
-    Example: mini-bert config larger --batch-size 8
+    Example: mini-bert config larger --batch-size 8 --set model.num_layers=4
     """
-    config, training = load_run_config(name)
+    config, training = load_run_config(name, changes or [])
     specs = parameter_specs(config)
     total = sum(prod(spec.shape) for spec in specs)
 
@@ -40,14 +40,15 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, as_json: JsonOpt
     where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
     parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
 
-    memory = training_memory(config, batch_size, masking_rate=training.masking_rate)
+    memory = training_memory(config, batch_size, masking_rate=training.masking_rate, objective=training.objective,
+                             optimiser=training.optimiser)
     bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
                         "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
     budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
     for purpose, size in bytes_by_purpose.items():
         budget.add_row(purpose, f"{size / 1e6:,.1f}")
 
-    Output(as_json, quiet).result(
+    output.result(
         {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
          "batch_size": batch_size, "masking_rate": training.masking_rate, "training_bytes": bytes_by_purpose},
         settings, "", where, "", budget)

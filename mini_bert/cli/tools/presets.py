@@ -4,10 +4,10 @@ from math import prod
 
 from ...configs import describe_preset, load_preset, preset_names
 from ...core.modules.assembly import parameter_specs
-from ..output import JsonOption, Output, QuietOption, table
+from ..output import Output, table
 
 
-def presets_command(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def presets_command(*, output: Output) -> None:
     """List the model presets with their sizes.
 
     Example: mini-bert presets
@@ -23,4 +23,4 @@ def presets_command(as_json: JsonOption = False, quiet: QuietOption = False) -> 
         rows.add_row(name, *(str(size) for size in sizes), f"{count:,}", describe_preset(name))
         data.append({"name": name, "parameters": count, "description": describe_preset(name),
                      "config": config.to_dict()})
-    Output(as_json, quiet).result({"presets": data}, rows)
+    output.result({"presets": data}, rows)

@@ -15,8 +15,7 @@ from ...text.corpora.prepare import prepare
 from ...text.corpora.sources import find_sources
 from ...text.masking import Masking
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
-from ..progress import progress_bar
+from ..output import Output, SeedOption, progress_bar, table
 from .tokenizer import Cased, Files, Strict, Where, load_tokenizer, replaced_bytes, total_size
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or look into one.")
@@ -33,15 +32,15 @@ def prepare_command(files: Files,
                     strict: Strict = False,
                     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
                     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing corpus.")] = False,
-                    as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                    *, output: Output) -> None:
     """Turn text into a corpus for training: one file of token ids, with an index of sentences and documents.
 
     Blank lines separate documents; each line is a paragraph. The directory appears only when it is complete.
 
     Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
     """
-    output, start = Output(as_json, quiet), perf_counter()
-    with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=quiet, of_bytes=True) as bar:
+    start = perf_counter()
+    with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=output.quiet, of_bytes=True) as bar:
         task = bar.add_task("preparing", total=total_size(find_sources(files)), tokens=0)
         manifest = prepare(files, load_tokenizer(tokenizer, cased), out, heldout=heldout,
                            deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,
@@ -63,7 +62,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
                  masking: Annotated[str, typer.Option(help="The unit of masking: token, word or span.")] = "token",
                  rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences to show.")] = 3,
                  length: Annotated[int, typer.Option("--length", min=5, help="Tokens per sequence.")] = 64,
-                 seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                 seed: SeedOption = 0, *, output: Output) -> None:
     """Show a corpus: its size, unknown tokens, frequent tokens, and a batch with its masks in colour.
 
     Example: mini-bert data show corpus.mb --masking word
@@ -84,7 +83,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
     for piece, count in frequent:
         pieces.add_row(Text(piece), f"{count:,}", f"{count / m.tokens:.2%}")
     shown = [_coloured(corpus.tokenizer, batch, row) for row in range(len(batch.input_ids))]
-    Output(as_json, quiet).result(
+    output.result(
         {"manifest": vars(m), "frequent": frequent,
          "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row][batch.attention_mask[row]]),
                     "targets": [vocabulary[i] for i in batch.target_ids[row][batch.mask_positions[row]]]}

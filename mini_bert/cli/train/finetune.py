@@ -1,6 +1,7 @@
 """mini-bert finetune and predict: train a model for a task, and use it."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from rich.progress import TaskID, TextColumn
 from rich.text import Text
 
 from ...core.model import MiniBERT
+from ...core.registry import find, make, words
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
@@ -18,19 +20,17 @@ from ...evaluation.statistics import over_seeds
 from ...evaluation.suite.result_cache import cached_result
 from ...evaluation.tasks.answers import answer_lines, too_long
 from ...evaluation.tasks.forgetting import masked_before_and_after
-from ...evaluation.tasks.run import run_task, usual_learning_rate
-from ...evaluation.tasks.storage import DESCRIPTION, load_task, save_task
-from ...evaluation.tasks.task_names import TASKS
+from ...evaluation.tasks.run import require_head, run_task, usual_learning_rate
+from ...evaluation.tasks.storage import claim_task, load_task, require_replaceable, save_task
+from ...evaluation.tasks.task_names import Task
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.finetune import FinetuneConfig, Progress
-from ...training.runs.checkpoints import require_writable
 from ...training.workers import workers
-from ..config_file import ConfigOption
-from ..output import FreshOption, JsonOption, Output, QuietOption, SeedOption, ThreadsOption, shown_cost, table
-from ..progress import progress_bar
+from ..config_file import ConfigOption, with_settings_of_file
+from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
 from ..use.inference import Model, files_of, lines, opened
 
 
@@ -39,16 +39,21 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                                                       "training, and to measure if there is no --test.")],
                      test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test data, which "
                                                               "training does not see.")] = None,
-                     task: Annotated[str, typer.Option(help=f"One of {', '.join(TASKS)}.")] = "classification",
+                     task: Annotated[str, typer.Option(help=f"One of {', '.join(words('task'))}.")] = "classification",
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
                                                               "model of the best seed by --dev, replacing an earlier "
                                                               "one. With it, the model is always trained.")] = None,
+                     head: Annotated[str | None, typer.Option(metavar="WORD", help="Another head than the task's usual "
+                                     "one, such as first_token or one of your own.", show_default=False)] = None,
+                     optimiser: Annotated[str, typer.Option(metavar="WORD", help="The optimiser, such as adamw, "
+                                          "\"sgd(momentum=0.9)\" or one of your own.")] = "adamw",
                      epochs: Annotated[int, typer.Option(min=1, help="Passes through the data.")] = 5,
                      learning_rate: Annotated[float | None, typer.Option(
                          help="Default: 7e-4 for small models, 5e-5 for others.")] = None,
                      batch_size: Annotated[int, typer.Option(min=1, help="Examples per step.")] = 32,
-                     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another "
+                     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE",
+                                         callback=with_settings_of_file, help="Another "
                                          "setting, such as layer_decay=0.9, freeze=embeddings or patience=2.")] = None,
                      seeds: Annotated[int, typer.Option(min=1, help="Number of runs, each with its own seed.")] = 1,
                      max_samples: Annotated[int | None, typer.Option(min=2, help="Limit of examples per file.")] = None,
@@ -60,7 +65,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                          "--forgetting", metavar="FILE", help="Text on which to measure masked accuracy before and "
                                                               "after; may be repeated.")] = None,
                      threads: ThreadsOption = 0, fresh: FreshOption = False, config_file: ConfigOption = None,
-                     seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                     seed: SeedOption = 0, *, output: Output) -> None:
     """Fine-tune a model for a task, and compare it with baselines.
 
     Data: GLUE's TSV for classification and pair, CoNLL or CoNLL-U for ner, SQuAD's JSON for qa; or
@@ -70,47 +75,49 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
     """
-    if task not in TASKS:
-        raise ConfigError(f"There is no task {task!r}; choose one of {', '.join(TASKS)}.")
+    kind: type[Task[Any]] = find("task", task).named
     network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     forgotten = files_of("--forgetting", forgetting)
     _check_first(out, forgotten, network)
     rate = usual_learning_rate(network) if learning_rate is None else learning_rate
-    config = _config({"epochs": epochs, "learning_rate": rate, "batch_size": batch_size, "threads": threads},
-                     settings or [])
-    output = Output(as_json, quiet)
+    config = _config({"epochs": epochs, "optimiser": optimiser, "learning_rate": rate, "batch_size": batch_size,
+                      "threads": threads}, settings or [])
+    head = kind.head if head is None else head
+    require_head(head, kind.answers, network.config)
 
     printed: list[dict[str, Any]] = []
 
     def compute() -> dict[str, Any]:
-        data = TASKS[task](train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed, test=test)
+        data: Task[Any] = make("task", task, train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed,
+                               test=test)
         output.say(_counts(data.notes))
         printed.append(data.notes)
-        with progress_bar(TextColumn("{task.fields[shown]}"), quiet=quiet or as_json) as bar:
-            result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), random_init=random_init,
+        with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
+            result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), head=head,
+                                    random_init=random_init,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
         if out is not None:
             save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
-                      pairs=data.pairs)
+                      pairs=data.pairs, claim=claim)
         return result.to_dict() | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
                                    if forgetting else {})
 
-    options = {"task": task, "config": config.to_dict(), "seeds": seeds, "seed": seed, "max_samples": max_samples,
-               "random_init": random_init, "curve": curve, "forgetting": forgetting, "test": test}
+    options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
+               "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
+               "test": test}
     # with --out always train, so that the saved model is the one that the results belong to
-    found = cached_result("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
-                          with_cost(compute), fresh=fresh or out is not None)
-    output.result({"task": task, "model": model, **found, "out": str(out) if out else None},
+    with nullcontext() if out is None else claim_task(out) as claim:
+        found = cached_result("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
+                              with_cost(compute), fresh=fresh or out is not None)
+    output.result({"task": task, "head": head, "model": model, **found, "out": str(out) if out else None},
                   *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
 
 
 def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
     """Refuse before training what would fail after it."""
     if out is not None:
-        require_writable(out)
-        if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
-            raise ConfigError(f"--out {out} is not empty and does not contain a task model; choose another directory.")
+        require_replaceable(out)
     if forgetting and not model.modules.predicts_words:
         raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
 
@@ -188,7 +195,7 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                     texts: Annotated[list[str] | None, typer.Argument(
                         metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,
-                    threads: ThreadsOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                    threads: ThreadsOption = 0, *, output: Output) -> None:
     """Predict with a fine-tuned model: the label of a text, its entities, or the answer to a question.
 
     Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
@@ -201,6 +208,6 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
     for answer in found:
         rows.add_row(Text(answer.shown), f"{answer.probability:.1%}" if answer.probability is not None else "",
                      Text(answer.text))
-    Output(as_json, quiet).result({"model": str(model), "task": saved.task,
-                                   "answers": [answer.to_dict() for answer in found]}, rows,
-                                  *too_long(found, saved.model.config.max_seq_length))
+    output.result({"model": str(model), "task": saved.task,
+                   "answers": [answer.to_dict() for answer in found]}, rows,
+                  *too_long(found, saved.model.config.max_seq_length))

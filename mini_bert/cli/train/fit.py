@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from ...fit import FitResult, Stopped, fit
-from ..output import JsonOption, Output, QuietOption, SeedOption, table
+from ..output import Output, SeedOption, table
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set
 from .tokenizer import Files
@@ -27,7 +27,7 @@ def fit_command(files: Files,
                 new_words: Annotated[int | None, typer.Option(min=0, help="With --from: maximum number of words to "
                                                               "add; default: 1,000.")] = None,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
-                seed: SeedOption = 0, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                seed: SeedOption = 0, *, output: Output) -> None:
     """Make a model of your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
 
     Ctrl-C saves; the same command continues. Use DIR as --model of other commands; the report is DIR/report.html.
@@ -36,8 +36,7 @@ def fit_command(files: Files,
 
     Example: mini-bert fit letters/ --out letters.model --budget 1h --from mini
     """
-    output = Output(as_json, quiet)
-    display = TrainingDisplay(quiet or as_json)
+    display = TrainingDisplay(output.silent)
     try:
         with display:
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),

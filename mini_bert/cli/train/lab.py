@@ -11,7 +11,7 @@ from ...report.lab_page import lab_page
 from ...report.page import write_page
 from ...training.loop import Listener
 from ...training.runs.experiments import Experiment, perform, summary
-from ..output import JsonOption, Output, QuietOption, table
+from ..output import Output, table
 from ..training_display import TrainingDisplay
 from .pretrain import Data
 
@@ -19,7 +19,7 @@ from .pretrain import Data
 def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in YAML.")],
                 data: Data,
                 out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A directory for the runs.")],
-                as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                *, output: Output) -> None:
     """Train several configs with several seeds, and compare their held-out losses in a table and a page with curves.
 
     Finished runs are not repeated.
@@ -30,9 +30,9 @@ def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help=
     display = TrainingDisplay(quiet=True)
 
     def announce(name: str, number: int) -> Listener:
-        if not (quiet or as_json):
+        if not output.silent:
             display.console.print(f"{name}, seed {number}", markup=False)
-        return TrainingDisplay(quiet or as_json)
+        return TrainingDisplay(output.silent)
 
     curves = perform(plan, data, out, announce)
     rows = table("run", "held-out loss", "lowest", "highest", "seeds", "tokens", "seconds",
@@ -42,6 +42,6 @@ def lab_command(experiment: Annotated[Path, typer.Argument(metavar="FILE", help=
         rows.add_row(row["name"], f"{row['loss']:.4f}", f"{row['lowest']:.4f}", f"{row['highest']:.4f}",
                      str(row["seeds"]), f"{row['tokens']:,}", f"{row['seconds']:,.0f}")
     page = write_page(out / "lab.html", lab_page(f"Experiment: {experiment.stem}", curves, found))
-    Output(as_json, quiet).result(
+    output.result(
         {"summary": found, "curves": [asdict(curve) for curve in curves], "page": str(page)}, rows, "",
         f"Curves over tokens and over time: {escape(str(page))}")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from ...core.registry import import_options
 from ...errors import ConfigError
 from ...factory import load
 from ...pretrained import model_directory
@@ -15,7 +16,7 @@ from ...text.wordpiece.tokenizer_files import VOCAB
 from ...training.config import TrainingConfig, load_run_config
 from ...training.runs.run import resume_run, start_run
 from ...training.trainer import Trainer
-from ..output import JsonOption, Output, QuietOption
+from ..output import Output
 from ..training_display import TrainingDisplay
 
 Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
@@ -37,7 +38,7 @@ def pretrain_command(data: Data,
                                                                help="Start from this model's weights.")] = None,
                      threads: Threads = 0,
                      seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random draw.")] = None,
-                     as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                     *, output: Output) -> None:
     """Pre-train a model on a corpus by masked language modelling.
 
     Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
@@ -58,30 +59,29 @@ def pretrain_command(data: Data,
     corpus = Corpus(data)
     if start is not None and (model_directory(start) / VOCAB).is_file():
         corpus.require_vocabulary(WordPieceTokenizer.load(start))     # otherwise its ids would mean other tokens
-    display = TrainingDisplay(quiet)
+    display = TrainingDisplay(output.quiet)
     trainer = start_run(model, training, corpus, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))
-    _train(trainer, display, out, as_json, quiet)
+    _train(trainer, display, out, output)
 
 
 def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
                    data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
                                                              help="The corpus, if it has been moved.")] = None,
-                   threads: Threads = 0, changes: Set = None, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
+                   threads: Threads = 0, changes: Set = None, *, output: Output) -> None:
     """Continue a run from its newest checkpoint. The result is the same as without the interruption.
 
     --set changes the config from here on, for instance to a lower learning rate.
 
     Example: mini-bert resume run
     """
-    display = TrainingDisplay(quiet)
+    display = TrainingDisplay(output.quiet)
     trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)
     if trainer.state.step >= trainer.state.total_steps:
         display.said(f"{run} is finished: {trainer.state.step:,} steps.")
     else:
         display.said(f"Continuing from step {trainer.state.step:,} of {trainer.state.total_steps:,}.")
-    _train(trainer, display, run, as_json, quiet)
+    _train(trainer, display, run, output)
 
 
 def _opening(trainer: Trainer, corpus: Corpus, training: TrainingConfig) -> str:
@@ -91,15 +91,15 @@ def _opening(trainer: Trainer, corpus: Corpus, training: TrainingConfig) -> str:
             f"{length} of {config.batch_size} x {config.max_seq_length} tokens on {config.threads} threads.")
 
 
-def _train(trainer: Trainer, display: TrainingDisplay, out: Path, as_json: bool, quiet: bool) -> None:
+def _train(trainer: Trainer, display: TrainingDisplay, out: Path, output: Output) -> None:
     with display:
         state = trainer.train()
     best = f", best held-out loss {state.best_loss:.4f} at step {state.best_step:,}" if state.best_step else ""
     data: dict[str, Any] = {"run": str(out), **state.to_json(), "interrupted": trainer.interrupted is not None}
     if trainer.interrupted is not None:
         done = "and saved" if trainer.saved == state.step else "; the last good checkpoint is kept"
-        Output(as_json, quiet).result(data, f"Stopped at step {state.step:,} {done}. To continue: "
-                                            f"mini-bert resume {escape(str(out))}")
+        output.result(data, f"Stopped at step {state.step:,} {done}. To continue: "
+                            f"mini-bert resume {escape(f'{out}{import_options()}')}")
         raise typer.Exit(128 + trainer.interrupted)
-    Output(as_json, quiet).result(data, f"{state.step:,} steps, {state.tokens:,} tokens in {state.seconds:,.0f} s"
-                                        f"{best}. The model: {escape(str(out / 'final'))}")
+    output.result(data, f"{state.step:,} steps, {state.tokens:,} tokens in {state.seconds:,.0f} s"
+                        f"{best}. The model: {escape(str(out / 'final'))}")

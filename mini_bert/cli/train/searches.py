@@ -5,14 +5,14 @@ from typing import Annotated, Any
 import typer
 
 from ...core.model import MiniBERT
-from ...objectives.objective import Batches
+from ...objectives.objective import Batches, CorpusObjective
 from ...text.corpora.corpus import Corpus
 from ...training.config import TrainingConfig, load_run_config, make_objective
 from ...training.finder import Search, find_learning_rate
 from ...training.initial_model import new_model
 from ...training.overfit import overfit
 from ...training.runs.run import require_fitting
-from ..output import JsonOption, Output, QuietOption, SeedOption, table, verdict
+from ..output import Output, SeedOption, table, verdict
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Data, Set, Threads
 
@@ -21,19 +21,18 @@ def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
                     low: Annotated[float, typer.Option(help="The lowest rate.")] = 1e-6,
                     high: Annotated[float, typer.Option(help="The highest rate.")] = 1.0,
                     steps: Annotated[int, typer.Option(min=10, help="Steps from the lowest to the highest.")] = 100,
-                    threads: Threads = 0, seed: SeedOption = 0, as_json: JsonOption = False,
-                    quiet: QuietOption = False) -> None:
+                    threads: Threads = 0, seed: SeedOption = 0, *, output: Output) -> None:
     """Find a learning rate: raise it from far too small to far too large, and report where the loss falls fastest.
 
     Example: mini-bert find-lr --config mini --data corpus.mb
     """
-    model, training, batches = _prepare(data, config, changes, threads, seed)
-    search = find_learning_rate(model, batches, training, low=low, high=high, steps=steps)
+    model, training, objective, batches = _prepare(data, config, changes, threads, seed)
+    search = find_learning_rate(model, batches, training, low=low, high=high, steps=steps, objective=objective)
     shown = table("learning rate", "loss", "", right=("learning rate", "loss"))
     for rate, loss, bar in _rows(search):
         shown.add_row(f"{rate:.2e}", f"{loss:.3f}", bar)
     end = f"; the loss diverges at {search.burst:.1e}" if search.burst is not None else ""
-    Output(as_json, quiet).result(
+    output.result(
         {"rates": search.rates, "losses": search.losses, "suggestion": search.suggestion, "burst": search.burst},
         shown, "", f"The loss falls fastest at [bold]{search.suggestion:.1e}[/bold]{end}.")
 
@@ -50,8 +49,7 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
                     target: Annotated[float, typer.Option(help="The loss to reach.")] = 0.05,
                     steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps.")] = 400,
                     batch_size: Annotated[int, typer.Option(min=1, help="Sequences in the batch.")] = 8,
-                    threads: Threads = 0, seed: SeedOption = 0, as_json: JsonOption = False,
-                    quiet: QuietOption = False) -> None:
+                    threads: Threads = 0, seed: SeedOption = 0, *, output: Output) -> None:
     """Train on one batch until its loss is nearly zero. A correct model can do this; one that cannot has a bug.
 
     Exits with 1 if the target loss is not reached.
@@ -60,11 +58,11 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
     """
     sets = [*(changes or []), f"training.batch_size={batch_size}", f"training.steps={steps}",
             "training.warmup_steps=10"]
-    model, training, batches = _prepare(data, config, sets, threads, seed)
-    with TrainingDisplay(quiet) as display:
-        loss, taken = overfit(model, batches[0], training, target=target, listener=display)
+    model, training, objective, batches = _prepare(data, config, sets, threads, seed)
+    with TrainingDisplay(output.quiet) as display:
+        loss, taken = overfit(model, batches[0], training, target=target, listener=display, objective=objective)
     reached = loss < target
-    Output(as_json, quiet).result(
+    output.result(
         {"loss": loss, "steps": taken, "target": target, "reached": reached},
         f"{verdict(reached)}  loss {loss:.4f} on one batch after {taken} steps; the target was {target}.")
     if not reached:
@@ -72,10 +70,11 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
 
 
 def _prepare(data: Data, config: str, changes: list[str] | None, threads: int,
-             seed: int) -> tuple[MiniBERT, TrainingConfig, Batches[Any]]:
+             seed: int) -> tuple[MiniBERT, TrainingConfig, CorpusObjective[Any, Any], Batches[Any]]:
     settings = [*(changes or []), f"training.seed={seed}", f"training.threads={threads}"]
     model, training = load_run_config(config, settings)
     training, corpus = training.resolved(model), Corpus(data)
     require_fitting(corpus, model)
     network = new_model(model, training, corpus)
-    return network, training, make_objective(training, network).batches(corpus, training)
+    objective = make_objective(training, network)
+    return network, training, objective, objective.batches(corpus, training)

@@ -9,14 +9,14 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ...errors import InputError
+from ...errors import InputError, VocabularyError
+from ...files import claimed
 from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
 from ...text.wordpiece.learn import count_words, learn_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...text.wordpiece.tokenizer_files import require_free
 from ..lines import read_lines
-from ..output import JsonOption, Output, QuietOption, table
-from ..progress import progress_bar
+from ..output import Output, progress_bar, table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False,
                   help="Learn a vocabulary; encode, decode and inspect text.")
@@ -38,28 +38,29 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                   alphabet_limit: Annotated[int, typer.Option(min=1, help="Most characters to include.")] = 1000,
                   strict: Strict = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                  *, output: Output) -> None:
     """Learn a WordPiece vocabulary from text. The same text gives the same vocabulary.
 
     Example: mini-bert tokenizer train corpus/*.txt --vocab-size 8192 --out tokenizer
     """
-    output, start = Output(as_json, quiet), perf_counter()
-    require_free(out, overwrite)
-    sources, report = find_sources(files), ReadingReport()
-    with progress_bar(quiet=quiet, of_bytes=True) as bar:
-        task = bar.add_task("counting words", total=total_size(sources))
+    start = perf_counter()
+    with claimed(out, VocabularyError(f"Another process is writing {out}."), VocabularyError) as claim:
+        require_free(out, overwrite)
+        sources, report = find_sources(files), ReadingReport()
+        with progress_bar(quiet=output.quiet, of_bytes=True) as bar:
+            task = bar.add_task("counting words", total=total_size(sources))
 
-        def texts() -> Iterator[str]:
-            for paragraph in paragraphs(sources, report, strict):
-                bar.update(task, completed=report.bytes_read)
-                yield paragraph or ""
+            def texts() -> Iterator[str]:
+                for paragraph in paragraphs(sources, report, strict):
+                    bar.update(task, completed=report.bytes_read)
+                    yield paragraph or ""
 
-        words = count_words(texts(), lowercase=not cased)
-    with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("merging pairs", total=vocab_size)
-        vocabulary = learn_vocabulary(words, vocab_size, min_frequency=min_frequency, alphabet_limit=alphabet_limit,
-                                      progress=lambda pieces: bar.update(task, completed=pieces))
-    WordPieceTokenizer(vocabulary, lowercase=not cased).save(out)
+            words = count_words(texts(), lowercase=not cased)
+        with output.progress("merging pairs", vocab_size) as progress:
+            vocabulary = learn_vocabulary(words, vocab_size, min_frequency=min_frequency, alphabet_limit=alphabet_limit,
+                                          progress=progress)
+        with claim.filled(lambda old: require_free(old, overwrite)) as folder:
+            WordPieceTokenizer(vocabulary, lowercase=not cased).save(folder)
     data = {"out": str(out), "vocab_size": len(vocabulary), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
@@ -71,7 +72,7 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
 @app.command("encode")
 def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None,
                    no_special: Annotated[bool, typer.Option("--no-special", help="Omit \\[CLS] and \\[SEP].")] = False,
-                   strict: Strict = False, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                   strict: Strict = False, *, output: Output) -> None:
     """Print the token ids of a text, one line of ids per line of text.
 
     Example: mini-bert tokenizer encode --tokenizer DIR "The cat sat."
@@ -81,32 +82,30 @@ def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Ca
     made = load_tokenizer(tokenizer, cased)
     lines, invalid = read_lines(text, strict)
     rows = [made.encode(line, add_special_tokens=not no_special) for line in lines]
-    Output(as_json, quiet).result({"ids": rows, "invalid_bytes": invalid}, *(" ".join(map(str, row)) for row in rows))
+    output.result({"ids": rows, "invalid_bytes": invalid}, *(" ".join(map(str, row)) for row in rows))
 
 
 @app.command("decode")
 def decode_command(ids: Annotated[list[str] | None, typer.Argument(
                        metavar="IDS", help="Token ids; default: standard input.")] = None,
-                   tokenizer: Where = "tokenizer", cased: Cased = None, as_json: JsonOption = False,
-                   quiet: QuietOption = False) -> None:
+                   tokenizer: Where = "tokenizer", cased: Cased = None, *, output: Output) -> None:
     """Print the text of token ids, one line of text per line of ids.
 
     Example: mini-bert tokenizer decode --tokenizer DIR 2 46 903 3
     """
     made = load_tokenizer(tokenizer, cased)
     texts = [made.decode(_numbers(line)) for line in read_lines(ids)[0]]
-    Output(as_json, quiet).result({"texts": texts}, *(Text(text) for text in texts))
+    output.result({"texts": texts}, *(Text(text) for text in texts))
 
 
 @app.command("inspect")
 def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None, strict: Strict = False,
-                    as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                    *, output: Output) -> None:
     """Show a text word by word: tokens, ids, and the character positions in the text.
 
     Example: mini-bert tokenizer inspect --tokenizer DIR "unaffable, isn't it?"
     """
     made = load_tokenizer(tokenizer, cased)
-    output = Output(as_json, quiet)
     rows = table("word", "pieces", "ids", "characters")
     data = []
     lines, invalid = read_lines(text, strict)

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import typer
 from rich.markup import escape
 from rich.text import Text
@@ -13,16 +15,16 @@ from rich.text import Text
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...factory import load
+from ...files import write_files
 from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
 from ...text.corpora.sources import ReadingReport, find_sources
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..output import JsonOption, Output, QuietOption, table
-from ..progress import progress_bar
+from ..output import Output, table
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
-                                    "one, a run's best or final directory, or one from Hugging Face.")]
+                                    "one, the directory of a run or a fit, or one from Hugging Face.")]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per batch.")]
 _BAR = 30                     # characters of a bar for probability 1
@@ -72,8 +74,7 @@ def _truncated(texts: int, model: MiniBERT) -> list[str]:
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
                           metavar="[TEXT]...", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
-                      model: Model = "mini", top: Top = 5, as_json: JsonOption = False,
-                      quiet: QuietOption = False) -> None:
+                      model: Model = "mini", top: Top = 5, *, output: Output) -> None:
     """Fill [MASK] with the words that a model finds most likely.
 
     Example: mini-bert fill-mask "The capital of France is [MASK]."
@@ -94,7 +95,7 @@ def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
             shown += [rows, ""]
     data = [{"text": text, "masks": [[c._asdict() for c in candidates] for candidates in masks]}
             for text, masks in zip(texts, results, strict=True)]
-    Output(as_json, quiet).result({"model": model, "results": data}, *shown)
+    output.result({"model": model, "results": data}, *shown)
 
 
 def _filled(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
@@ -110,8 +111,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
                   batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
-                      "--normalise/--raw", help="Scale vectors to length 1.")] = True,
-                  as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+                      "--normalise/--raw", help="Scale vectors to length 1.")] = True, *, output: Output) -> None:
     """Turn sentences, one per line, into vectors: JSON lines on standard output, or a .npy file.
 
     Example: mini-bert embed sentences.txt --out vectors.npy
@@ -122,20 +122,16 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
         raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
     network, tokenizer = opened(model)
     texts, too_long = lines(files), list[int]()
-    with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("embedding", total=len(texts))
+    with output.progress("embedding", len(texts)) as progress:
         vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
-                        progress=lambda done: bar.update(task, completed=done))
+                        progress=progress)
     cut = _truncated(len(too_long), network)
     if out is not None:
-        temporary = out.with_name(f".{out.name}.partial.npy")
-        np.save(temporary, vectors)
-        temporary.replace(out)
-        Output(as_json, quiet).result({"out": str(out), "shape": vectors.shape, "too_long": too_long},
-                                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *cut)
-    elif as_json:
-        Output(as_json, quiet).result({"model": model, "texts": texts, "vectors": vectors.tolist(),
-                                       "too_long": too_long})
+        write_files(out.parent, {out.name: _npy(vectors)})
+        output.result({"out": str(out), "shape": vectors.shape, "too_long": too_long},
+                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *cut)
+    elif output.as_json:
+        output.result({"model": model, "texts": texts, "vectors": vectors.tolist(), "too_long": too_long})
     else:
         for sentence in cut:
             print(sentence, file=sys.stderr)          # standard output holds the vectors
@@ -144,22 +140,27 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
             print()
 
 
+def _npy(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
+    """The parts of a .npy file."""
+    header = BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    return [header.getvalue(), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
+
+
 def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
                         metavar="[FILE]...", help="Files with one text per line; default: standard input.")] = None,
                     model: Model = "mini",
-                    top: Top = 5, batch_size: Batch = 32, as_json: JsonOption = False,
-                    quiet: QuietOption = False) -> None:
+                    top: Top = 5, batch_size: Batch = 32, *, output: Output) -> None:
     """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = opened(model)
     given, too_long = placed_lines(files), list[int]()
-    with progress_bar(quiet=quiet) as bar:
-        task = bar.add_task("embedding", total=len(given))
+    with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
-                        too_long=too_long, progress=lambda done: bar.update(task, completed=done))
+                        too_long=too_long, progress=progress)
     places = [given[neighbour.number] for neighbour in found]
     several = len({line.file for line in given}) > 1
     rows = table("cosine", *(["file"] if several else []), "line", "text", right=("cosine", "line"))
@@ -167,7 +168,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
         rows.add_row(f"{neighbour.cosine:.3f}", *([Text(place.file)] if several else []), f"{place.number:,}",
                      Text(neighbour.text))
     query_cut = len(tokenizer.encode(query)) > network.config.max_seq_length
-    Output(as_json, quiet).result(
+    output.result(
         {"query": query, "query_too_long": query_cut, "too_long": len(too_long),
          "neighbours": [{"text": n.text, "file": place.file, "line": place.number, "cosine": n.cosine}
                         for n, place in zip(found, places, strict=True)]},
@@ -177,8 +178,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
                       metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
-                  model: Model = "mini", batch_size: Batch = 32, as_json: JsonOption = False,
-                  quiet: QuietOption = False) -> None:
+                  model: Model = "mini", batch_size: Batch = 32, *, output: Output) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 
     Example: mini-bert score "The cat sat." "The cat sats."
@@ -192,6 +192,6 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
         values = (f"{result.total:.2f}", f"{result.total / len(result.tokens):.2f}", f"{result.perplexity:.1f}") \
             if result.tokens else ("–", "–", "–")             # a text without tokens has no score
         rows.add_row(*values, Text(text))
-    Output(as_json, quiet).result(
+    output.result(
         {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity if r.tokens else None}
                                     for text, r in zip(texts, found, strict=True)]}, rows)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, BoolArray
-from ..formulas import Formula
+from ..formulas import Formula, Terms
 from ..gradcheck import Check
 from ..hooks import Hook, no_hook
 from .dropout import DropoutCache, dropout_backward, dropout_forward
@@ -88,14 +88,14 @@ def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_h
 
 
 FORMULA = Formula("attention", "softmax({0} {1}^T / sqrt(d_k)) {2}")
-WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"))
+WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"), terms=Terms.WEIGHTED)
 
 
 def scores_formula(biases: int = 0) -> Formula:
     """The scores of queries {0} and keys {1} with this number of biases added."""
     added = "".join(f" + {{{i + 2}}}" for i in range(biases))
     return Formula("scores", "{0} {1}^T / sqrt(d_k)" + added,
-                   ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases))
+                   ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases), terms=Terms.SCORES)
 
 
 _MASK = np.array([[True, True, True, False], [True, False, False, False]])

@@ -7,7 +7,7 @@
 import numpy as np
 
 from ..arrays import Array, IntArray
-from ..formulas import Formula
+from ..formulas import Formula, Terms
 from ..gradcheck import Check
 
 
@@ -41,7 +41,7 @@ def summed_rows(dy: Array, ids: IntArray) -> tuple[IntArray, Array]:
 def lookup(name: str, ids: str) -> Formula:
     """Rows of a table at `ids`."""
     return Formula(name, f"{{E}}[{ids}]", (), {"E": f"scatter(d{{y}}, {ids})"},
-                   gradient_where=("scatter(a, i)[v] = sum(a[i = v])",), rows=ids)
+                   gradient_where=("scatter(a, i)[v] = sum(a[i = v])",), rows=ids, terms=Terms.ROW)
 
 
 FORMULA = lookup("lookup", "ids")

@@ -14,7 +14,7 @@ Derivation: docs/math/layernorm.md
 import numpy as np
 
 from ..arrays import Array
-from ..formulas import Formula
+from ..formulas import Formula, Terms
 from ..gradcheck import Check
 
 LayerNormCache = tuple[Array, Array, Array]
@@ -57,7 +57,7 @@ def layernorm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, 
 _WHERE = ("mu = mean({0})", "sigma = sqrt(mean(({0} - mu)^2) + eps)")
 FORMULA = Formula("layernorm", "{gamma} * ({0} - mu) / sigma + {beta}",
                   ("(dxhat - mean(dxhat) - xhat * mean(dxhat * xhat)) / sigma",),
-                  {"gamma": "sum_t(d{y} * xhat)", "beta": "sum_t(d{y})"}, where=_WHERE,
+                  {"gamma": "sum_t(d{y} * xhat)", "beta": "sum_t(d{y})"}, where=_WHERE, terms=Terms.NORMALISED,
                   gradient_where=("dxhat = d{y} * {gamma}", "xhat = ({0} - mu) / sigma", *_WHERE))
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal(s) for s in ((4, 6), (6,), (6,))], eps=1e-5),

@@ -7,7 +7,7 @@
 import numpy as np
 
 from ..arrays import Array
-from ..formulas import Formula
+from ..formulas import Formula, Terms
 from ..gradcheck import Check
 
 LinearCache = tuple[Array, Array, bool]
@@ -47,7 +47,8 @@ def linear_backward(dy: Array, cache: LinearCache, *,
     return dx, dW, db
 
 
-FORMULA = Formula("linear", "{0} {W} + {b}", ("d{y} {W}^T",), {"W": "{0}^T d{y}", "b": "sum_t(d{y})"})
+FORMULA = Formula("linear", "{0} {W} + {b}", ("d{y} {W}^T",), {"W": "{0}^T d{y}", "b": "sum_t(d{y})"},
+                  terms=Terms.LINEAR)
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal(s) for s in ((4, 3), (3, 5), (5,))]),
     Check("transposed W", lambda rng: [rng.standard_normal((4, 3)), rng.standard_normal((5, 3)).T]),

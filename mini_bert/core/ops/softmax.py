@@ -7,7 +7,7 @@
 import numpy as np
 
 from ..arrays import Array
-from ..formulas import Formula
+from ..formulas import Formula, Terms
 from ..gradcheck import Check
 
 _SAFE = 80.0                  # exp(-80) is a float32 with all its digits
@@ -41,7 +41,8 @@ def softmax_backward(dp: Array, p: Array) -> Array:
     return dx
 
 
-FORMULA = Formula("softmax", "softmax({0})", ("{y} * (d{y} - sum({y} * d{y}))",))
+FORMULA = Formula("softmax", "softmax({0})", ("{y} * (d{y} - sum({y} * d{y}))",), terms=Terms.SOFTMAX,
+                  signed=False)
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal((3, 5))]),
     Check("far from zero", lambda rng: [500 + 2 * rng.standard_normal((2, 4))]),

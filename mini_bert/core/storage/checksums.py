@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...files import write_files
-from .model_files import CONFIG, WEIGHTS
+from ...readers import open_file, read_json
 
 CHECKSUMS = "checksums.json"
 
@@ -18,33 +18,34 @@ def write_checksums(directory: Path) -> None:
     write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
 
 
-def verify(directory: Path, needed: Set[str] = frozenset({CONFIG, WEIGHTS})) -> None:
-    """Refuse a directory that lacks a needed file or has changed since it was written."""
+def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> None:
+    """Refuse a directory that lacks a needed file or has changed since it was written; `only` these files, if given."""
     try:
-        sums = json.loads((directory / CHECKSUMS).read_bytes())
+        sums = read_json(directory / CHECKSUMS, CheckpointError)
         if not needed <= sums.keys():
             raise ValueError
-        damaged = [name for name, digest in sums.items() if _checksum(directory / name) != digest]
-    except (OSError, ValueError, AttributeError, TypeError):
+        damaged = [name for name, digest in sums.items()
+                   if (only is None or name in only) and _checksum(directory / name) != digest]
+    except (CheckpointError, OSError, ValueError):
         raise CheckpointError(f"{directory} is not a whole checkpoint: its {CHECKSUMS}, or a file that it names, "
                               "is missing or cannot be read.") from None
     if damaged:
         raise CheckpointError(f"{directory / damaged[0]} has changed since it was written: its checksum differs.")
 
 
-def verify_if_checked(directory: Path) -> None:
-    """Verify a directory that has checksums; others may have none."""
+def verify_if_checked(directory: Path, files: Set[str]) -> None:
+    """Verify these files of a directory that has checksums; others may have none."""
     try:
         checked = (directory / CHECKSUMS).is_file()
     except (OSError, ValueError):             # a name that no file can have
         checked = False
     if checked:
-        verify(directory)
+        verify(directory, files, files)
 
 
 def _checksum(file: Path) -> str:
     digest = blake2b(digest_size=16)
-    with file.open("rb") as opened:
+    with open_file(file, CheckpointError) as opened:
         while block := opened.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -3,6 +3,9 @@
 How the two files spell a model is a Layout. Ours is here; others register themselves (Hugging Face's
 BERT: interop/huggingface.py). Reading checks everything before a model is made: which tensors there
 are, their shapes, and that every number is finite. No pickle is ever opened.
+
+The metadata of model.safetensors has a digest of the arrays and one of the config that they were saved with. Weights
+that were written before there were digests may have the two in digests.json; files from elsewhere have none.
 """
 
 import json
@@ -15,17 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CheckpointError
-from ...files import write_files
+from ...files import save_files
+from ...readers import read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
 from ..modules.assembly import parameter_specs
 from ..params import Parameters
-from ..registry import SLOTS, parse_word, plugin_file, words
-from .safetensors_file import safetensors_chunks
+from .checksums import verify_if_checked
+from .digests import DIGEST, json_digest, tensors_digest
+from .plugin_words import PLUGINS, plugins_of, require_plugins
+from .safetensors_file import changed, read_tensors, safetensors_chunks
 
-PLUGINS = "plugins"                   # in config.json: words from elsewhere, and the name of the file that has each
 VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
 CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
+DIGESTS, CONFIG_DIGEST = "digests.json", "config_digest"
 
 Tensors = dict[str, Array]
 
@@ -64,7 +70,7 @@ class MiniLayout:
         if config.get("format_version") != 1:
             raise CheckpointError(f"{source} has format_version {config.get('format_version')!r}; "
                                   "this version of Mini-BERT reads 1.")
-        _require_plugins(config.get(PLUGINS, {}), source)
+        require_plugins(config.get(PLUGINS, {}), source, CONFIG)
         fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS)}
         return ModelConfig.from_dict(fields, f"{source}/{CONFIG}"), tensors
 
@@ -75,22 +81,7 @@ class MiniLayout:
         return True
 
     def write(self, config: ModelConfig, params: Parameters) -> tuple[dict[str, Any], Tensors]:
-        plugins = {f"{slot}: {word}": file for slot, word in config.words()
-                   if (file := plugin_file(slot, word)) is not None}
-        return {**self._marker, **config.to_dict(), **({PLUGINS: plugins} if plugins else {})}, dict(params)
-
-
-def _require_plugins(plugins: Any, source: str) -> None:
-    """Refuse a model that needs words which nobody has registered."""
-    if not isinstance(plugins, dict):
-        raise CheckpointError(f"{source}/{CONFIG} has {PLUGINS} that are not an object.")
-    for key, file in plugins.items():
-        slot, _, word = str(key).partition(": ")
-        if slot not in SLOTS:
-            raise CheckpointError(f"{source}/{CONFIG} names a slot that there is not: {slot[:100]!r}.")
-        if parse_word(word, slot).name not in words(slot):
-            raise CheckpointError(f"{source} needs the {slot} {word[:100]!r}, which {str(file)[:100]} registered when "
-                                  "it was saved: name that file with --import, or load it with mini_bert.import_file.")
+        return {**self._marker, **config.to_dict(), **plugins_of(config.words())}, dict(params)
 
 
 _layouts: list[Layout] = [MiniLayout()]
@@ -113,8 +104,9 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
         description[VOCABULARY] = vocab_digest
     if dtype is not None:
         tensors = _converted(tensors, np.dtype(dtype))
-    write_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, layout.metadata),
-                                  CONFIG: (json.dumps(description, indent=2) + "\n").encode()})
+    text = json.dumps(description, indent=2) + "\n"
+    metadata = {**layout.metadata, CONFIG_DIGEST: json_digest(json.loads(text))}
+    save_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, metadata), CONFIG: text.encode()})
 
 
 def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
@@ -131,7 +123,9 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[Mo
     And the fingerprint of the vocabulary that they were saved with, if there is one.
     """
     path = _model_directory(Path(directory))
-    description = _read_json(path / CONFIG)
+    description = read_json(path / CONFIG, CheckpointError,
+                            absent=f"{shown(path)} has no {CONFIG}, so it is not a model's directory.")
+    tensors, unchanged = _read_whole(path, json_digest(description))
     digest = description.pop(VOCABULARY, None)
     if digest is not None and not isinstance(digest, str):
         raise CheckpointError(f"{path / CONFIG} has the {VOCABULARY} {str(digest)[:100]}, which is not text.")
@@ -139,8 +133,8 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[Mo
     if layout is None:
         raise CheckpointError(f"{path / CONFIG} has model_type {description.get('model_type')!r}; "
                               "the types that can be opened are 'mini-bert' and 'bert'.")
-    config, tensors = layout.read(description, _read_tensors(path), str(path))
-    return config, _verified(config, tensors, path, layout, dtype), digest
+    config, tensors = layout.read(description, tensors, str(path))
+    return config, _verified(config, tensors, path, layout, dtype, unchanged), digest
 
 
 def _model_directory(directory: Path) -> Path:
@@ -155,62 +149,51 @@ def _model_directory(directory: Path) -> Path:
         raise CheckpointError(f"{directory} is a file; name a directory that holds {CONFIG} and {WEIGHTS}. "
                               "Pickled checkpoints (.pkl, .bin, .pt) are not opened, as they can run code.")
     if not (directory / CONFIG).exists() and (directory / "modules.json").exists():
-        modules = _read_json(directory / "modules.json", list)
+        modules = read_json(directory / "modules.json", CheckpointError, list)
         part = str(modules[0].get("path", "")) if modules and isinstance(modules[0], dict) else ""
-        if part and Path(part).name == part:
-            return directory / part
+        if part and (len(Path(part).parts) != 1 or Path(part).name in ("", "..")):
+            raise CheckpointError(f"{shown(directory / 'modules.json')} names {part[:100]!r}, which is not a folder "
+                                  "inside that directory.")
+        return directory / part
     return directory
 
 
-def _read_json(path: Path, kind: type = dict) -> Any:
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise CheckpointError(f"{path.parent} has no {path.name}, so it is not a model's directory.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} cannot be read as JSON: {error}.") from None
-    if not isinstance(content, kind):
-        raise CheckpointError(f"{path} holds a JSON {type(content).__name__}, not a {kind.__name__}.")
-    return content
+def _read_whole(directory: Path, config_digest: str) -> tuple[Tensors, bool]:
+    """The arrays, if neither they nor the config have changed since they were saved together; and is that certain?"""
+    tensors, digests = _read_tensors(directory)
+    if DIGEST not in digests and (directory / DIGESTS).exists():
+        digests = read_json(directory / DIGESTS, CheckpointError)
+        if digests.get(DIGEST) != tensors_digest(tensors):
+            raise changed(directory / WEIGHTS)
+    if digests.get(CONFIG_DIGEST, config_digest) != config_digest:
+        raise CheckpointError(f"{directory / CONFIG} is not the config that {WEIGHTS} was saved with: one of them has "
+                              "changed since it was written.")
+    verify_if_checked(directory, {CONFIG} if DIGEST in digests else {CONFIG, WEIGHTS})
+    return tensors, DIGEST in digests
 
 
-def _read_tensors(directory: Path) -> Tensors:
+def _read_tensors(directory: Path) -> tuple[Tensors, dict[str, str]]:
+    """The arrays, and the metadata of their file."""
     if (directory / WEIGHTS).exists():
-        return _read_safetensors(directory / WEIGHTS)
+        return read_tensors(directory / WEIGHTS)
     if (directory / SHARDS).exists():
-        files = _read_json(directory / SHARDS).get("weight_map")
-        if not isinstance(files, dict) or not all(Path(str(name)).name == name != ".." for name in files.values()):
+        files = read_json(directory / SHARDS, CheckpointError).get("weight_map")
+        if not isinstance(files, dict) or not all(Path(str(name)).name == name not in ("", "..")
+                                                  for name in files.values()):
             raise CheckpointError(f"{directory / SHARDS} has no valid weight_map.")
         return {name: tensor for file in sorted(set(files.values()))
-                for name, tensor in _read_safetensors(directory / file).items()}
+                for name, tensor in read_tensors(directory / file)[0].items()}, {}
     others = [file.name for file in directory.iterdir() if file.suffix in {".bin", ".pt", ".pkl", ".ckpt", ".h5"}]
     hint = f" It has {others[0]}, a format that is not opened: save the model as safetensors." if others else ""
     raise CheckpointError(f"{directory} has no {WEIGHTS}.{hint}")
 
 
-def _read_safetensors(path: Path) -> Tensors:
-    from safetensors import SafetensorError, deserialize, safe_open
+def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout, dtype: np.dtype[Any],
+              unchanged: bool) -> Tensors:
+    """The tensors in this precision, if they are exactly the parameters of such a model, and finite.
 
-    try:
-        with safe_open(path, framework="np") as file:
-            names = list(file.keys())
-            if all(file.get_slice(name).get_dtype() != "BF16" for name in names):
-                return {name: file.get_tensor(name) for name in names}
-        raw: list[tuple[str, dict[str, Any]]] = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
-        return {name: _decode(view["dtype"], view["data"]).reshape(view["shape"]) for name, view in raw}
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
-
-
-def _decode(kind: str, data: bytes) -> Array:
-    """The numbers in `data`, little-endian and of a kind such as F32, I64 or BF16."""
-    if kind == "BF16":        # NumPy has none: its sixteen bits are the upper half of a float32
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(data, f"<{kind[0].lower()}{int(kind[1:]) // 8}")
-
-
-def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout, dtype: np.dtype[Any]) -> Tensors:
-    """The tensors in this precision, if they are exactly the parameters of such a model, and finite."""
+    Those that are `unchanged` since we saved them were finite then.
+    """
     expected = {spec.name: spec.shape for spec in parameter_specs(config)}
     missing = [layout.on_disk(config, name, shape)[0] for name, shape in expected.items() if name not in tensors]
     extra = [name for name in tensors if name not in expected]
@@ -229,7 +212,7 @@ def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout,
             raise CheckpointError(f"{theirs} in {path} holds {tensor.dtype}, not floating-point numbers.")
         with np.errstate(over="ignore"):
             result[name] = tensor.astype(dtype, copy=False)
-        if not np.isfinite(result[name]).all():
+        if not (unchanged and tensor.dtype == dtype) and not np.isfinite(result[name]).all():
             raise CheckpointError(f"{theirs} in {path} has values that are not finite in {dtype}.")
     return result
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import DataError
+from ...readers import read_lines
 from .lines import line_error, numbered_lines
 
 _COLUMNS = 10
 _ENTITY_HEADER = re.compile(r"#\s*global\.Entity\s*=\s*(.*)")
-_NUMBER = re.compile(r"[1-9][0-9]*")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY_NODE = re.compile(r"([0-9]+)\.[1-9][0-9]*")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY_NODE = re.compile(r"([0-9]{1,9})\.[1-9][0-9]{0,8}")
 _BRACKETS = re.compile(r"\(([^()]+)|([^()]*)\)")          # an opening with its fields, or a closing with its group
 _ALL_BRACKETS = re.compile(r"(?:\([^()]+|[^()]*\))+")
 
@@ -51,14 +52,13 @@ def has_entities(path: str | PathLike[str], *, without_header: bool = False) -> 
     if Path(path).suffix != ".conllu" or not Path(path).is_file():
         return False
     marked = header = False
-    with Path(path).open("rb") as file:
-        for line in file:
-            if line.startswith(b"#"):
-                header = header or line[1:].strip().startswith(b"global.Entity")
-            else:
-                marked = marked or b"Entity=" in line
-            if marked and header:
-                break
+    for line in read_lines(path, DataError):
+        if line.startswith(b"#"):
+            header = header or line[1:].strip().startswith(b"global.Entity")
+        else:
+            marked = marked or b"Entity=" in line
+        if marked and header:
+            break
     return marked and header != without_header
 
 

@@ -1,12 +1,11 @@
 """Questions about a text, in SQuAD's JSON or as a list of objects with question, context and answer."""
 
-import json
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import DataError
+from ...readers import LARGEST_JSON, parse_json, read_bytes, shown
 
 
 class Question(NamedTuple):
@@ -25,12 +24,7 @@ def read_questions(path: str | PathLike[str]) -> tuple[list[Question], int]:
 
     Questions that SQuAD 2 marks as is_impossible are also left out.
     """
-    try:
-        content = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not JSON: {error}.") from None
+    content = parse_json(read_bytes(path, DataError, largest=LARGEST_JSON), DataError, shown(path))
     if isinstance(content, dict) and isinstance(content.get("data"), list):
         articles = [_article(article, f"data[{i}]", path) for i, article in enumerate(content["data"])]
         found = [question for questions, _ in articles for question in questions]

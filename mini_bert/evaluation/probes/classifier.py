@@ -12,7 +12,7 @@ Trained with AdamW on the mean cross-entropy. The learning rate is halved after 
 development set, and the parameters of the best epoch are kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forw
 from ...core.ops.softmax import softmax_backward, softmax_forward
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import InputError
-from ...objectives.objective import Loss, Losses
 from ...randomness import generator
 from .fitting import Schedule, fit_probe
 from .quantised_vectors import QuantisedVectors
@@ -160,6 +159,9 @@ def train_classifier(train: Features, labels: IntArray, dev: Features, dev_label
 class _ClassifierLoss:
     """The cross-entropy of a classifier on rows of features; a batch is the numbers of its rows."""
 
+    main = "probe"
+    losses: Mapping[str, float] = {main: 1.0}
+
     def __init__(self, classifier: Classifier, train: Features, labels: IntArray, size: int):
         self.classifier, self.train, self.labels, self.size = classifier, train, labels, size
         self.params = classifier.params
@@ -168,12 +170,16 @@ class _ClassifierLoss:
     def micro_batches(self, batch: IntArray) -> list[IntArray]:
         return [batch]
 
-    def add_gradients(self, part: IntArray, grads: Gradients, key: DropoutKey | None) -> Losses:
+    def counts(self, part: IntArray) -> Mapping[str, int]:
+        return {self.main: len(part)}
+
+    def add_gradients(self, part: IntArray, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
         rows = [_taken(layer, part, row[: len(part)]) for layer, row in zip(self.train, self._rows, strict=True)]
         logits, cache = self.classifier.forward(rows)
         total, loss = cross_entropy_forward(logits, self.labels[part], overwrite=True)
-        self.classifier.backward(cross_entropy_backward(1.0, loss, overwrite=True), cache, grads)
-        return {"probe": Loss(total, len(part))}
+        self.classifier.backward(cross_entropy_backward(factors[self.main], loss, overwrite=True), cache, grads)
+        return {self.main: total}
 
 
 # ---------------------------------------------------------------- features and checks

@@ -26,7 +26,7 @@ from ..model_tokenizer import model_tokenizer
 from ..statistics import Interval, over_seeds
 from ..tasks.bio import entity_f1
 from ..zero_shot.minimal_pairs import minimal_pairs
-from .classifier import Features, Recipe, Scaling, TrainedClassifier, train_classifier
+from .classifier import Features, Recipe, TrainedClassifier, train_classifier
 from .quantised_vectors import QuantisedVectors
 from .sets import SPLITS, ProbeSets, probe_sets
 from .structural import probe_dependencies
@@ -248,15 +248,10 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
         total = len(chosen_layers(model, options.layers))
         total = (total + (len(groups) == 1 < total)) * len(probes) * len(targets) * len(for_seeds)
 
-        def run_group(number: int, group: list[str]) -> None:         # a function, so that its vectors are freed
-            def encoded(done: int) -> None:
-                say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
-
-            vectors = sets.vectors(network, tokenizer, layers=group, pooling=pooling, team=team, progress=encoded)
-            held = dict(zip(group, team.map(_standardised, [vectors[name] for name in group]), strict=True))
-            chosen = {name: [name] for name in group}
-            if len(groups) == 1 and len(group) > 1:
-                chosen[MIX] = group
+        def run_group(held: dict[str, dict[str, QuantisedVectors]]) -> None:
+            chosen = {name: [name] for name in held}
+            if len(groups) == 1 and len(held) > 1:
+                chosen[MIX] = list(held)
             # mixes take longest, so they go first
             jobs = [_Job(name, probe, target, seed) for name in reversed(chosen) for probe in probes
                     for target in targets for seed in for_seeds]
@@ -272,8 +267,8 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
 
             team.map(one, jobs)
 
-        for number, group in enumerate(groups):
-            run_group(number, group)
+        sets.each_group(network, tokenizer, groups, run_group, pooling=pooling, centred=True, team=team,
+                        progress=lambda done, total: say(f"{what}: vectors", done, total))
         return found
 
     with workers(options.threads) as team:
@@ -285,11 +280,6 @@ def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, trai
             for layer in [*chosen_layers(model, options.layers), MIX]
             if _Job(layer, probe, "task", seeds[0]) in ours]
     return ProbeReport(task, kind.figure, len(data.names), sets.to_dict(), baselines, rows, notes, options.seeds)
-
-
-def _standardised(splits: dict[str, QuantisedVectors]) -> dict[str, QuantisedVectors]:
-    scaling = Scaling.of(splits["train"])
-    return {split: x.standardised(scaling.mean, scaling.deviation) for split, x in splits.items()}
 
 
 def _outcome(task: LabelTask, data: _Labelled, target: str, made: TrainedClassifier, x: Mapping[str, Features],

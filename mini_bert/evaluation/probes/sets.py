@@ -12,6 +12,7 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
 from ..formats.conllu import Sentence
 from ..samples import sampled
+from .classifier import Scaling
 from .quantised_vectors import QuantisedVectors, quantised_bytes
 from .word_vectors import Alignment, align_words, chosen_layers, read_states
 
@@ -69,9 +70,26 @@ class ProbeSets:
                 made[name][split] = vectors
         return made
 
-    @property
-    def windows(self) -> int:
-        return sum(len(alignment.windows) for alignment in self.alignments.values())
+    def each_group(self, model: MiniBERT, tokenizer: WordPieceTokenizer, groups: Sequence[Sequence[str]],
+                   use: Callable[[dict[str, dict[str, QuantisedVectors]]], None], *, pooling: str, centred: bool,
+                   team: Workers, progress: Callable[[int, int], None]) -> None:
+        """Call `use` with the scaled vectors of each group of layers; those of one group are held at a time.
+
+        The features have standard deviation one on the training set, and mean zero if `centred`.
+        """
+        windows = sum(len(alignment.windows) for alignment in self.alignments.values())
+
+        def scaled(splits: dict[str, QuantisedVectors]) -> dict[str, QuantisedVectors]:
+            mean, deviation = Scaling.of(splits["train"])
+            return {split: x.standardised(mean if centred else None, deviation) for split, x in splits.items()}
+
+        for number, group in enumerate(groups):
+            def encoded(done: int, before: int = number * windows) -> None:
+                progress(before + done, len(groups) * windows)
+
+            vectors = self.vectors(model, tokenizer, layers=group, pooling=pooling, team=team, progress=encoded)
+            use(dict(zip(vectors, team.map(scaled, vectors.values()), strict=True)))
+            del vectors                       # before those of the next group are made
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         return {split: alignment.report.to_dict() for split, alignment in self.alignments.items()}

@@ -12,7 +12,7 @@ Features are divided by their standard deviations, which B could do as well, but
 length, so there is no padding.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -25,16 +25,15 @@ from ...core.gradcheck import CheckResult, gradient_check
 from ...core.model import MiniBERT
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import DataError, InputError
-from ...objectives.objective import Loss, Losses
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
 from ..formats.conllu import Sentence
 from ..statistics import Interval, over_seeds
-from .classifier import Rows, Scaling
+from .classifier import Rows
 from .fitting import Schedule, fit_probe
 from .quantised_vectors import QuantisedVectors
-from .sets import ProbeSets, probe_sets
+from .sets import probe_sets
 from .trees import StructuralScores, Trees, by_sentence_length, linear_chain, structural_scores
 from .word_vectors import EMBEDDINGS, chosen_layers
 
@@ -135,6 +134,9 @@ _Part = tuple[Trees, IntArray]            # sentences of one length, and the num
 class _StructuralLoss:
     """The L1 loss of a probe's B on sentences of one length."""
 
+    main = "probe"
+    losses: Mapping[str, float] = {main: 1.0}
+
     def __init__(self, kind: str, x: Rows, rank: int, batch_size: int, seed: int):
         self.kind, self.x, self.batch_size = kind, x, batch_size
         self.forward, self.backward = _PROBES[kind]
@@ -145,12 +147,16 @@ class _StructuralLoss:
     def micro_batches(self, batch: _Part) -> list[_Part]:
         return [batch]
 
-    def add_gradients(self, part: _Part, grads: Gradients, key: DropoutKey | None) -> Losses:
+    def counts(self, part: _Part) -> Mapping[str, int]:
+        return {self.main: self.batch_size}                       # every sentence has the same weight
+
+    def add_gradients(self, part: _Part, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
         trees, numbers = part
         d, cache = self.forward(self.x[trees.rows[numbers]], self.params["B"])
         total, slope = l1_loss(d, _gold(trees, self.kind)[numbers])
-        grads.add("B", self.backward(slope, cache))
-        return {"probe": Loss(total, self.batch_size)}            # every sentence has the same weight
+        grads.add("B", factors[self.main] * self.backward(slope, cache))
+        return {self.main: total}
 
 
 def probe_structure(x: Rows, train: Sequence[Trees], dev_x: Rows, dev: Sequence[Trees], test_x: Rows,
@@ -234,12 +240,7 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
         groups = sets.layer_groups(network, asked, pooling=pooling)
         found: dict[_Job, _Scores] = {}
 
-        def run_group(number: int, group: list[str]) -> None:         # a function, so that its vectors are freed
-            def encoded(done: int) -> None:
-                say(f"{what}: vectors", number * sets.windows + done, len(groups) * sets.windows)
-
-            vectors = _scaled_vectors(sets, network, tokenizer, group, pooling, team, encoded)
-
+        def run_group(vectors: dict[str, dict[str, QuantisedVectors]]) -> None:
             def one(job: _Job) -> None:
                 layer, job_seed, k = job
                 x = vectors[layer]
@@ -247,10 +248,10 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
                                              trees["test"], rank=k, recipe=recipe, seed=job_seed)
                 say(f"{what}: probes", len(found), len(jobs))
 
-            team.map(one, [job for job in jobs if job[0] in group])
+            team.map(one, [job for job in jobs if job[0] in vectors])
 
-        for number, group in enumerate(groups):
-            run_group(number, group)
+        sets.each_group(network, tokenizer, groups, run_group, pooling=pooling, centred=False, team=team,
+                        progress=lambda done, total: say(f"{what}: vectors", done, total))
         return {job: found[job] for job in jobs}
 
     all_seeds, rank = range(seed, seed + seeds), min(rank, H)
@@ -277,18 +278,6 @@ def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Se
     return StructuralReport(rank, seeds, sets.to_dict(), linear_chain(trees["test"]), rows, best,
                             [{"rank": k, **test_scores.to_dict()} for (_, _, k), (_, test_scores) in curve.items()],
                             sets.notes)
-
-
-def _scaled_vectors(sets: ProbeSets, model: MiniBERT, tokenizer: WordPieceTokenizer, layers: Sequence[str],
-                    pooling: str, team: Workers,
-                    progress: Callable[[int], None]) -> dict[str, dict[str, QuantisedVectors]]:
-    """layer -> split -> vectors whose features have standard deviation one on the training set."""
-    vectors = sets.vectors(model, tokenizer, layers=layers, pooling=pooling, team=team, progress=progress)
-    made: dict[str, dict[str, QuantisedVectors]] = {}
-    for name, splits in vectors.items():
-        deviation = Scaling.of(splits["train"]).deviation
-        made[name] = {split: x.standardised(None, deviation) for split, x in splits.items()}
-    return made
 
 
 def gradient_checks(seed: int = 0) -> list[CheckResult]:

@@ -5,7 +5,7 @@ As in Hewitt and Manning (2019), punctuation is excluded and correlations use se
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,22 +14,20 @@ from ...core.arrays import Array, BoolArray, IntArray
 from ...errors import InputError
 from ..formats.conllu import Sentence
 from ..ranking import spearman
+from ..result import Result
 
 PUNCTUATION = "PUNCT"
 _SHORTEST, _LONGEST = 5, 50           # words of the sentences that are used for correlations, as in the paper
 
 
 @dataclass(frozen=True)
-class StructuralScores:
+class StructuralScores(Result):
     """The metrics of the paper."""
 
     uuas: float               # share of undirected edges of the tree that the predicted spanning tree contains
     distance_spearman: float
     depth_spearman: float
     root_accuracy: float
-
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
 
 
 class Trees(NamedTuple):

@@ -6,7 +6,7 @@ the edge. No word is lost.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,11 +16,10 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...inference.inputs import pad_sequences, require_vocabulary
-from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers
+from ..result import Result
 
-Vectors = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 _TOKENS_AT_A_TIME = 4096                  # of a forward pass, whose activations then take a few tens of MB
 _SPECIAL = 2                              # [CLS] and [SEP]
@@ -28,7 +27,7 @@ EMBEDDINGS = "embeddings"                 # tokens and positions, before any att
 
 
 @dataclass(frozen=True)
-class AlignmentReport:
+class AlignmentReport(Result):
     """Counts of sentences and words, and of those that were windowed, cut or unknown."""
 
     sentences: int
@@ -37,9 +36,6 @@ class AlignmentReport:
     cut_words: int                # single words longer than the maximum; only their first pieces are used
     empty_words: int              # words that the tokenizer drops completely; replaced by [UNK]
     unknown_words: int            # words with a piece [UNK]
-
-    def to_dict(self) -> dict[str, int]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -138,14 +134,6 @@ def _spans(lengths: list[int], room: int) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- vectors
 
 
-class WordVectors(NamedTuple):
-    """One array (N, H) per layer, in the order of `names`, and the index of the word of each row."""
-
-    names: list[str]
-    layers: list[Vectors]
-    words: Ints
-
-
 def layer_names(model: MiniBERT) -> list[str]:
     """The names of the layers in a cache; final_hidden is included if a final LayerNorm makes it differ."""
     names = [EMBEDDINGS, *(f"hidden_{i}" for i in range(model.config.num_layers))]
@@ -163,44 +151,18 @@ def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
     return [name for name in names if layers is None or name in layers]
 
 
-def word_vectors(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, *, pooling: str = "mean",
-                 layers: Sequence[str] | None = None, limit: int | None = None, seed: int = 0,
-                 team: Workers | None = None, progress: Callable[[int], None] | None = None) -> WordVectors:
-    """A vector for each word at the named layers, all by default, pooled from its pieces by one of POOLINGS.
-
-    `limit` draws at most that many words. `progress` is called with the number of windows done.
-    """
-    require_vocabulary(model, tokenizer)
-    if pooling not in POOLINGS:
-        raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}.")
-    names = chosen_layers(model, layers)
-    words = np.arange(len(alignment.pieces))
-    if limit is not None and limit < len(words):
-        words = np.sort(generator(seed, "words", len(words)).choice(words, limit, replace=False))
-    width = model.config.hidden_size * POOLINGS[pooling].vectors
-    made = [np.empty((len(words), width), np.float32) for _ in names]
-
-    def put(layer: int, here: Ints, states: npt.NDArray[Any], start: Ints, count: Ints) -> None:
-        made[layer][np.searchsorted(words, here)] = POOLINGS[pooling].of(states, start, count)
-
-    read_states(model, tokenizer, alignment, names, put, words=words, team=team, progress=progress)
-    return WordVectors(names, made, words)
-
-
 Put = Callable[[int, Ints, npt.NDArray[Any], Ints, Ints], None]
 
 
 def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
-               words: Ints | None = None, team: Workers | None = None,
-               progress: Callable[[int], None] | None = None) -> None:
-    """Run the model over all windows, and pass the hidden states of `words`, all by default, to `put`.
+                team: Workers | None = None, progress: Callable[[int], None] | None = None) -> None:
+    """Run the model over all windows, and pass the hidden states of the words to `put`.
 
     put(index of the layer in `names`, words (n,), states (tokens, H), start (n,), count (n,)): the pieces of each word
     are states[start : start + count]. It is called from several threads, once per word and layer.
     """
     require_vocabulary(model, tokenizer)
-    words = np.arange(len(alignment.pieces)) if words is None else words
-    rows = words[np.argsort(alignment.window[words], kind="stable")]          # by window
+    rows = np.argsort(alignment.window, kind="stable")                        # words by window
     bounds = np.searchsorted(alignment.window[rows], np.arange(len(alignment.windows) + 1))
     lock, done = Lock(), 0
 

@@ -22,23 +22,23 @@ model with an MLM head. Built-in categories that cannot be tested are left out a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...inference.inputs import pad_sequences
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ..metrics import fields_of
 from ..model_tokenizer import model_tokenizer
+from ..probabilities import Floats
+from ..result import Result
 from ..statistics import Interval, wilson_interval
 from ..zero_shot.pseudo_likelihood import single_piece
 from .geometry import layer_states, unit_rows
 
-Floats = npt.NDArray[np.float64]
 _TEXTS_AT_A_TIME = 64
 
 
@@ -124,12 +124,9 @@ class CategoryScore:
 
 
 @dataclass(frozen=True)
-class CompositionReport:
+class CompositionReport(Result):
     categories: dict[str, CategoryScore]
     left_out: dict[str, str]      # built-in categories that this model cannot be tested on, and why
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTokenizer | Cases | None = None,
@@ -224,7 +221,7 @@ def _preferences(model: MiniBERT, tokenizer: WordPieceTokenizer, cases: list[Con
     return _Preferences(*preferred.T, *(changes / len(cases)).tolist())
 
 
-def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> npt.NDArray[Any]:
+def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> Array:
     """The logits (N, V) at the one [MASK] of each text."""
     rows = [tokenizer.encode(text) for text in texts]
     for text, row in zip(texts, rows, strict=True):

@@ -11,18 +11,17 @@ float64.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.arrays import Array, BoolArray
 from ...core.cache import Cache
 from ...core.inputs import as_array, check_mask
 from ...errors import InputError
-
-Floats = npt.NDArray[np.float64]
+from ..probabilities import Floats
+from ..result import Result
 
 
 def layer_states(cache: Cache) -> dict[str, Array]:
@@ -183,7 +182,7 @@ def _top_share(eigenvalues: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class RepresentationGeometry:
+class RepresentationGeometry(Result):
     """The geometry of one layer."""
 
     tokens: int
@@ -196,9 +195,6 @@ class RepresentationGeometry:
     mean_norm: float
     norm_deviation: float
     centre_norm: float                    # of the mean vector
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def compute_representation_geometry(hidden_states: Array, mask: BoolArray | None = None) -> RepresentationGeometry:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...core.arrays import BoolArray
+from ...core.cache import of_every_layer
 from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
@@ -27,33 +28,16 @@ from ...text.masking import Masking
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.update import BatchGradients
 from ...training.workers import Workers, workers
-from ..metrics import (
-    Calibration,
-    Ranks,
-    compute_calibration,
-    compute_gradient_norm,
-    compute_perplexity,
-    fields_of,
-    target_ranks,
-)
-from ..probabilities import target_losses, top_probability
+from ..metrics import Calibration, Ranks, compute_calibration, compute_gradient_norm, compute_perplexity, target_ranks
+from ..probabilities import Floats, target_losses, top_probability
+from ..result import Result
 from ..statistics import Interval, wilson_interval
-from .geometry import (
-    RepresentationGeometry,
-    attention_entropy_sums,
-    compute_effective_rank,
-    compute_layer_similarity,
-    compute_representation_geometry,
-    layer_states,
-    sequence_diversity,
-)
+from . import geometry
 
 TOPS = (1, 5, 10)
 MOST_TOKENS = 4096            # vectors per layer, well above the hidden size of small models
 _LONGEST = 128                # default length of a sequence in tokens
 _AT_A_TIME = 8                # sequences
-BoolArray = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,7 +57,7 @@ class ModelFigures:
     """All measurements of one model."""
 
     masked: MaskedFigures | None          # None for a model without an MLM head
-    geometry: dict[str, RepresentationGeometry]       # by layer
+    geometry: dict[str, geometry.RepresentationGeometry]       # by layer
     layer_similarity: list[list[float]]   # debiased linear CKA, in the order of `geometry`
     attention_entropy: list[list[float]]  # by layer and head, in nats
     attention_entropy_normalised: list[list[float]]
@@ -81,7 +65,7 @@ class ModelFigures:
 
 
 @dataclass(frozen=True)
-class IntrinsicReport:
+class IntrinsicReport(Result):
     """The measurements of a model and of random weights, with the sample that both were measured on."""
 
     sequences: int
@@ -96,9 +80,6 @@ class IntrinsicReport:
     most_frequent: dict[int, float]       # accuracy of always guessing the most frequent masked tokens of the sample
     model: ModelFigures
     random_init: ModelFigures
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 @dataclass(frozen=True)
@@ -220,7 +201,7 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
     ranks = Ranks(*(np.concatenate(parts) for parts in zip(*(ranks for ranks, *_ in results), strict=True)))
     confidence, losses = (np.concatenate([result[i] for result in results]) for i in (1, 2))
     gradients = BatchGradients(MaskedLM(model, micro_batch_size=_AT_A_TIME, recompute=True), team)
-    loss = gradients.compute(_joined(asked))["masked"]
+    loss = gradients.compute(joined_batches(asked))["masked"]
     gradients.gradients.flat[...] /= loss.count                      # the gradient of the mean
     mean = float(losses.mean())
     return MaskedFigures(mean, compute_perplexity(mean),
@@ -229,7 +210,7 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
                          _by_part(gradients.gradients))
 
 
-def _joined(batches: list[MLMBatch]) -> MLMBatch:
+def joined_batches(batches: list[MLMBatch]) -> MLMBatch:
     """One batch of all sequences, padded to the longest."""
     width = max(batch.input_ids.shape[1] for batch in batches)
 
@@ -259,23 +240,24 @@ def _geometry(model: MiniBERT, batches: list[MLMBatch], ordinary: list[BoolArray
     def one(number: int) -> tuple[dict[str, Any], dict[str, Floats], list[list[tuple[Floats, int]]]]:
         batch, counted = batches[number], ordinary[number]
         _, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
-        entropies = [[attention_entropy_sums(cache[f"attention_weights_{i}"], batch.attention_mask, counted, normalised)
-                      for i in range(L)] for normalised in (False, True)]
-        states = layer_states(cache)
+        layers = of_every_layer(cache, "attention_weights", L)
+        entropies = [[geometry.attention_entropy_sums(weights, batch.attention_mask, counted, normalised)
+                      for weights in layers] for normalised in (False, True)]
+        states = geometry.layer_states(cache)
         return ({layer: rows[kept[number]] for layer, rows in states.items()},
-                {layer: sequence_diversity(rows, counted) for layer, rows in states.items()}, entropies)
+                {layer: geometry.sequence_diversity(rows, counted) for layer, rows in states.items()}, entropies)
 
     results = team.map(one, range(len(batches)))
     vectors = {layer: np.concatenate([rows[layer] for rows, *_ in results]) for layer in results[0][0]}
     diversity = {layer: np.concatenate([by[layer] for _, by, _ in results]) for layer in vectors}
-    geometry = dict(zip(vectors, team.map(compute_representation_geometry, vectors.values()), strict=True))
+    shapes = dict(zip(vectors, team.map(geometry.compute_representation_geometry, vectors.values()), strict=True))
     entropy, normalised = ([_mean([of[which][i] for *_, of in results]) for i in range(L)] for which in (0, 1))
     matrices = [name for name, spec in model.params.specs.items() if spec.layer is not None and len(spec.shape) == 2]
-    ranks = team.map(lambda name: compute_effective_rank(model.params[name]), matrices)
+    ranks = team.map(lambda name: geometry.compute_effective_rank(model.params[name]), matrices)
     return ModelFigures(
         masked, {layer: replace(found, token_diversity=float(diversity[layer].mean())) if len(diversity[layer]) else
-                 found for layer, found in geometry.items()},
-        compute_layer_similarity(list(vectors.values())).tolist(), entropy, normalised,
+                 found for layer, found in shapes.items()},
+        geometry.compute_layer_similarity(list(vectors.values())).tolist(), entropy, normalised,
         dict(zip(matrices, ranks, strict=True)))
 
 

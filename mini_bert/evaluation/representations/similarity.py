@@ -14,12 +14,11 @@ analogies the word nearest to c, which ignores a and b.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...core.arrays import IntArray
+from ...core.arrays import BoolArray, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.corpora.sentences import split_sentences
@@ -28,9 +27,9 @@ from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_words
 from ..formats.words import Analogies, Similarity, read_words
-from ..metrics import fields_of
 from ..model_tokenizer import model_tokenizer
 from ..ranking import spearman_interval
+from ..result import Result
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
 from ..zero_shot.pseudo_likelihood import FloatArray, ProgressCallback, offset_progress, same_length_groups, window
@@ -180,7 +179,7 @@ class AnalogyScore:
 
 
 @dataclass(frozen=True)
-class SemanticReport:
+class SemanticReport(Result):
     """The scores of all files by layer."""
 
     similarity: list[SimilarityScore]
@@ -189,9 +188,6 @@ class SemanticReport:
     without_context: int          # words with known pieces that do not occur in the text
     sentences: int                # contexts found in the text; 0 for words alone
     invalid_bytes: int            # bytes of the text that were not UTF-8 and were replaced
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
@@ -265,7 +261,7 @@ def _cosines(vectors: FloatArray, pairs: IntArray) -> FloatArray:
 
 
 def _analogy_scores(data: Analogies, layer: str, both: tuple[FloatArray, FloatArray], asked: IntArray,
-                    covered: npt.NDArray[np.bool_], words: IntArray, sections: list[str]) -> list[AnalogyScore]:
+                    covered: BoolArray, words: IntArray, sections: list[str]) -> list[AnalogyScore]:
     """Scores by section and in total. A question whose answer is one of its own words cannot be solved: left out."""
     fair = covered & (asked[:, :3] != asked[:, 3:]).all(axis=1)
     local = np.searchsorted(words, asked[fair])                   # indices among the candidates

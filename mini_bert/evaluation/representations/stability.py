@@ -25,8 +25,8 @@ from ...inference.inputs import Progress, batches_by_length, pad_sequences
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..built_in import SENTENCES
-from ..metrics import fields_of
 from ..model_tokenizer import model_tokenizer
+from ..result import Result
 from ..statistics import Interval, over_seeds
 from .geometry import layer_states, unit_rows
 
@@ -135,7 +135,7 @@ class PerturbationResult:
 
 
 @dataclass(frozen=True)
-class StabilityReport:
+class StabilityReport(Result):
     texts: int
     duplicates: int           # texts left out, as equal texts are not unrelated
     empty: int                # texts left out because they have no tokens
@@ -143,9 +143,6 @@ class StabilityReport:
     seeds: list[int]
     baseline: dict[str, CosineBaseline]
     perturbations: dict[str, PerturbationResult]
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 # -------------------------------------------------------------------- measuring

@@ -96,8 +96,6 @@ class EvaluationContext:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         if self._folder is not None:
-            if "corpus" in self.__dict__:
-                self.corpus.release()
             self._folder.cleanup()
 
     @property

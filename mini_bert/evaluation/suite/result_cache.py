@@ -1,8 +1,8 @@
 """A cache of results on disk, so that repeating an evaluation is instant.
 
 The key of a result is a digest of everything that it depends on: the files of model and data, the options, and the
-source code of the package. The cache is in MINI_BERT_CACHE, or in mini-bert in the user's cache folder; it may be
-deleted at any time.
+source code of the package and of the user's own files that registered words. The cache is in MINI_BERT_CACHE, or in
+mini-bert in the user's cache folder; it may be deleted at any time.
 """
 
 import json
@@ -14,9 +14,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ...errors import CheckpointError
+from ...core.registry import plugin_paths
+from ...errors import CheckpointError, DataError
 from ...files import write_files
 from ...pretrained import model_directory
+from ...readers import open_file, read_json_if_there
 
 _PACKAGE = Path(__file__).parents[2]
 _OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights, config and tokenizer
@@ -31,16 +33,14 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     """
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
-    for file in files:
+    for file in (*files, *plugin_paths()):
         digest.update(_digest(model_directory(file)).encode())
     folder, name = _folder(), f"{what}-{digest.hexdigest()}.json"
     if not fresh:
-        try:
-            known: dict[str, Any] = json.loads((folder / name).read_bytes())
-        except (OSError, ValueError):
-            pass
-        else:
-            return known
+        with suppress(DataError):         # a damaged entry is computed again
+            known = read_json_if_there(folder / name, DataError)
+            if known is not None:
+                return known
     result: dict[str, Any] = json.loads(json.dumps(compute()))        # the same as when it is read from the cache
     with suppress(CheckpointError):       # the cache cannot be written; the result is still valid
         write_files(folder, {name: json.dumps(result).encode()})
@@ -64,7 +64,7 @@ def _digest(path: Path) -> str:
     if not path.is_file():
         digest.update(f"no file: {path}".encode())
     else:
-        with path.open("rb") as file:
+        with open_file(path, DataError) as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()

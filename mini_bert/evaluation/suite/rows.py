@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputError
+from ..result import Result
 from ..statistics import Interval, wilson_interval
 
 PERCENT, NUMBER = "percent", "number"
@@ -13,41 +14,28 @@ _DIGITS = {PERCENT: 1, NUMBER: 3}
 
 
 @dataclass(frozen=True)
-class SummaryRow:
+class SummaryRow(Result):
     """One score of the summary. A score without a baseline is refused, because it could not be interpreted."""
 
     figure: str
     value: Figure
     baselines: Mapping[str, Figure] = field(default_factory=dict)
-    random: Figure | None = None          # the score of a model of the same shape with random weights
+    random_init: Figure | None = None     # the score of a model of the same shape with random weights
     unit: str = PERCENT
     sample: str = ""                      # what the score was measured on
 
     def __post_init__(self) -> None:
-        if not self.baselines and self.random is None:
+        if not self.baselines and self.random_init is None:
             raise InputError(f"The score {self.figure!r} has no baseline.")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"figure": self.figure, "value": plain(self.value), "unit": self.unit,
-                "baselines": {name: plain(value) for name, value in self.baselines.items()},
-                "random_init": None if self.random is None else plain(self.random), "sample": self.sample}
 
 
 @dataclass(frozen=True)
-class PartResult:
+class PartResult(Result):
     """The result of a part of the evaluation."""
 
     rows: list[SummaryRow]
     details: dict[str, Any]
     notes: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"rows": [row.to_dict() for row in self.rows], "details": self.details, "notes": self.notes}
-
-
-def plain(figure: Figure) -> Any:
-    """A figure for JSON: a number, or the fields of an interval."""
-    return figure._asdict() if isinstance(figure, Interval) else figure
 
 
 def interval(figure: Any) -> Interval:

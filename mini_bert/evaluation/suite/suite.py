@@ -9,6 +9,7 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -57,10 +58,10 @@ PARTS = {
     "geometry": EvaluationPart("Geometry", "understanding", representations.geometry),
     "stability": EvaluationPart("Stability", "understanding", representations.stability),
     "composition": EvaluationPart("Composition", "understanding", representations.composition),
-    "pos": EvaluationPart("Parts of speech", "probes", probing.parts_of_speech, "treebank"),
-    "deplabel": EvaluationPart("Dependency relations", "probes", probing.relations, "treebank"),
+    "pos": EvaluationPart("Parts of speech", "probes", partial(probing.labels, task="pos"), "treebank"),
+    "deplabel": EvaluationPart("Dependency relations", "probes", partial(probing.labels, task="deplabel"), "treebank"),
     "dep": EvaluationPart("Dependency trees", "probes", probing.trees, "treebank"),
-    "ner": EvaluationPart("Named entities", "probes", probing.entities, "entities"),
+    "ner": EvaluationPart("Named entities", "probes", partial(probing.labels, task="ner"), "entities"),
     "classification": EvaluationPart("Texts", "fine-tuning", tuning.texts, "texts"),
     "tagging": EvaluationPart("Named entities", "fine-tuning", tuning.entities, "entities"),
     "qa": EvaluationPart("Questions", "fine-tuning", tuning.questions, "questions"),
@@ -131,8 +132,7 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, 
     with EvaluationContext(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed,
                            threads=threads, report=listener.progress) as context:
         if train is not None:
-            assert context.training_corpus is not None
-            context.training_corpus.release()       # report a missing corpus, or another vocabulary, at once
+            assert context.training_corpus is not None  # a missing corpus, or another vocabulary, is refused here
         text_files = context.text_files()
         options = {"model": _fingerprint(model, tokenizer), "sizes": asdict(sizes), "length": length, "seed": seed,
                    "text": list(text), "train": train is not None,

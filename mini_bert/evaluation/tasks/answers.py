@@ -1,9 +1,10 @@
 """Predictions for lines of text, for every kind of task: the output of `mini-bert predict`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...core.modules.heads.tasks import Answers
 from ...errors import DataError, InputError
 from ...text.wordpiece.normalise import normaliser
 from ...training.workers import Workers
@@ -46,8 +47,7 @@ def answer_lines(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[
     """A label, entities or an answer span for each line; `detail` says which lines were too long."""
     if not lines:
         raise InputError("There is no text to predict for.")
-    answer = {"tokens": _entities, "span": _answers}.get(saved.model.head_name, _labels)
-    return answer(saved, lines, team)
+    return _ANSWERERS[saved.model.task.answers](saved, lines, team)
 
 
 def too_long(found: Sequence[LineAnswer], longest: int) -> list[str]:
@@ -119,3 +119,7 @@ def _answers(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[Line
                                                  "in_parts": number in encoded.long,
                                                  "question_cut": number in encoded.shortened})
             for number, (line, answer) in enumerate(zip(lines, found, strict=True))]
+
+
+_ANSWERERS: dict[Answers, Callable[[SavedTask, Sequence[str], Workers], list[LineAnswer]]] = {
+    Answers.SEQUENCE: _labels, Answers.TOKENS: _entities, Answers.SPAN: _answers}

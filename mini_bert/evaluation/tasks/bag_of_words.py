@@ -7,7 +7,7 @@ flatters this baseline in the same way as it flatters the model.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,6 @@ from ...core.arrays import Array
 from ...core.context import DropoutKey
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Gradients, Parameters, ParamSpec
-from ...objectives.objective import Loss, Losses
 from ...text.wordpiece.normalise import normaliser
 from ...training.loop import Loop, State
 from ...training.optimisers.adamw import AdamW
@@ -72,6 +71,9 @@ def bag_of_words_accuracy(train: Sequence[Labelled], dev: Sequence[Labelled], la
 class _Penalised:
     """The cross-entropy on all texts with an L2 penalty on W; every batch is the whole training set."""
 
+    main = "bag of words"
+    losses: Mapping[str, float] = {main: 1.0}
+
     def __init__(self, features: _Features, targets: npt.NDArray[np.int64], size: int, labels: int, penalty: float):
         self.features, self.targets, self.penalty = features, targets, penalty
         self.params = Parameters([ParamSpec("W", (size, labels)), ParamSpec("b", (labels,))], np.dtype(np.float64))
@@ -85,12 +87,17 @@ class _Penalised:
     def scores(self, features: _Features) -> Array:
         return features.scores(self.params["W"], self.params["b"])
 
-    def add_gradients(self, part: None, grads: Gradients, key: DropoutKey | None) -> Losses:
+    def counts(self, part: None) -> Mapping[str, int]:
+        return {self.main: len(self.targets)}
+
+    def add_gradients(self, part: None, grads: Gradients, key: DropoutKey | None,
+                      factors: Mapping[str, float]) -> Mapping[str, float]:
+        factor, W, N = factors[self.main], self.params["W"], len(self.targets)
         total, cache = cross_entropy_forward(self.scores(self.features), self.targets)
-        dscores, W, N = cross_entropy_backward(1.0, cache), self.params["W"], len(self.targets)
-        grads.add("W", self.features.dW(dscores, len(W)) + 2 * self.penalty * N * W)
+        dscores = cross_entropy_backward(factor, cache)
+        grads.add("W", self.features.dW(dscores, len(W)) + 2 * factor * self.penalty * N * W)
         grads.add("b", dscores.sum(axis=0))
-        return {"bag of words": Loss(total, N)}
+        return {self.main: total}
 
 
 def _fit(given: _Set, asked: Sequence[_Set], size: int, labels: int, penalty: float) -> list[list[float]]:

@@ -6,6 +6,8 @@ from os import PathLike
 from typing import NamedTuple
 
 from ...core.config import ModelConfig
+from ...core.modules.heads.tasks import Answers
+from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...errors import DataError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -17,7 +19,7 @@ from ..samples import sampled
 from .bio import entity_f1
 from .encode import Encoded, encode_words
 from .predict import labels_of_words
-from .task import Task, overlap_notes, size_notes, source_name
+from .task import Task, notes_about, source_name
 
 SentenceSource = DataSource | Sequence[Sentence]
 
@@ -30,10 +32,12 @@ class SentenceSet(NamedTuple):
     truth: list[Sequence[str]]
 
 
+@register("task", "ner")
 class Entities(Task[SentenceSet]):
     """Words with BIO labels, from CoNLL or CoNLL-U files."""
 
     head = "tokens"
+    answers = Answers.TOKENS
 
     def __init__(self, train: SentenceSource, dev: SentenceSource, tokenizer: WordPieceTokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
@@ -56,12 +60,10 @@ class Entities(Task[SentenceSet]):
         self.dev, self.measured = sets[0], sets[-1]
         unseen = sum(label not in numbers for part in sets for labels in part.truth for label in labels)
         encoded = [self.train, *(part.encoded for part in sets)]
-        others = sets[1].words if test is not None else None
-        self.notes = size_notes(words, self.dev.words, others) | {
+        self.notes = notes_about([words, *(part.words for part in sets)], {
             "too long, in several parts": sum(made.cut for made in encoded),
             "words too long, cut": sum(made.parts_cut for made in encoded),
-            "words with labels unseen in training, which count as wrong": unseen} \
-            | overlap_notes(words, self.dev.words, others)
+            "words with labels unseen in training, which count as wrong": unseen})
 
     def _figures(self, data: SentenceSet, model: TaskModel, team: Workers) -> dict[str, float]:
         found = [[self.labels[i] for i in row] for row in labels_of_words(model, data.encoded, len(data.words), team)]

@@ -7,20 +7,22 @@ on the new encoder.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...core.model import MiniBERT
 from ...core.task_model import TaskModel
 from ...errors import InputError
 from ...text.corpora.corpus import Corpus
 from ..masked_lm import MaskedReport, evaluate_corpus
+from ..result import Result
 
 Measure = Callable[[MiniBERT], float]
 
 
 @dataclass(frozen=True)
-class Forgetting:
+class Forgetting(Result):
     """Scores before and after; `lost` is positive where the score fell."""
+
+    also = ("lost",)
 
     before: dict[str, float]
     after: dict[str, float]
@@ -28,9 +30,6 @@ class Forgetting:
     @property
     def lost(self) -> dict[str, float]:
         return {name: self.before[name] - self.after[name] for name in self.before}
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"before": self.before, "after": self.after, "lost": self.lost}
 
 
 def measure_catastrophic_forgetting(model: MiniBERT, old_tasks: Mapping[str, Measure],

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.config import ModelConfig
+from ...core.modules.heads.tasks import Answers
+from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...randomness import generator
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -18,7 +20,7 @@ from ..samples import sampled
 from .encode import Windows, encode_questions
 from .predict import answers
 from .scores import answer_f1, exact_match
-from .task import Task, overlap_notes, size_notes
+from .task import Task, notes_about
 
 QuestionSource = DataSource | Sequence[Question]
 
@@ -30,10 +32,12 @@ class QuestionSet(NamedTuple):
     windows: Windows
 
 
+@register("task", "qa")
 class Questions(Task[QuestionSet]):
     """Questions whose answer is a span of a text."""
 
     head, outputs = "span", 2
+    answers = Answers.SPAN
 
     def __init__(self, train: QuestionSource, dev: QuestionSource, tokenizer: WordPieceTokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
@@ -47,15 +51,13 @@ class Questions(Task[QuestionSet]):
         sets = [QuestionSet(*pair) for pair in zip(parts[1:], windows[1:], strict=True)]
         self.dev, self.measured = sets[0], sets[-1]
         asked = [[(item.question, item.context) for item in questions] for questions in parts]
-        others = asked[2] if test is not None else None
-        self.notes = size_notes(asked[0], asked[1], others) | {
+        self.notes = notes_about(asked, {
             "windows of the training": len(self.train.rows),
             "left out, as the answer is not in the text": sum(lost for _, lost in read),
             "not at their answer_start, found elsewhere": sum(item.moved for part in parts for item in part),
             "answerable in some window": self.measured.windows.answerable / len(self.measured.questions),
             "texts too long, in several windows": sum(made.encoded.cut for made in windows),
-            "questions too long, cut": sum(made.encoded.parts_cut for made in windows)} \
-            | overlap_notes(asked[0], asked[1], others)
+            "questions too long, cut": sum(made.encoded.parts_cut for made in windows)})
 
     def _figures(self, data: QuestionSet, model: TaskModel, team: Workers) -> dict[str, float]:
         found = answers(model, data.windows, data.questions, team)

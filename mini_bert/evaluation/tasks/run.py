@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.config import ModelConfig
 from ...core.model import MiniBERT
+from ...core.modules.heads.tasks import Answers, TaskHead
+from ...core.registry import make
 from ...core.task_model import TaskModel, with_dropout
+from ...errors import ConfigError
 from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
 from ...training.workers import workers
+from ..result import Result
 from ..statistics import Interval, over_seeds
 from .encode import Encoded
 from .task_names import Task
@@ -19,8 +24,10 @@ Announce = Callable[[str], Callable[[Progress], None] | None]     # name of a ru
 
 
 @dataclass(frozen=True)
-class TaskResult:
+class TaskResult(Result):
     """The metrics of a task by seed, from random weights, of the baselines, and by share of the training data."""
+
+    also = ("measured_on", "mean")
 
     figures: dict[str, list[float]]               # metric -> one value per seed; the first is the main one
     from_random: dict[str, list[float]]
@@ -44,14 +51,10 @@ class TaskResult:
     def main(self) -> str:
         return next(iter(self.figures))
 
-    def interval(self, name: str | None = None) -> Interval:
-        return over_seeds(self.figures[name or self.main])
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"figures": self.figures, "from_random": self.from_random, "baselines": self.baselines,
-                "curve": {str(share): value for share, value in self.curve.items()}, "notes": self.notes,
-                "steps": self.steps, "measured_on": self.measured_on, "dev_figures": self.dev_figures,
-                "mean": {name: over_seeds(values)._asdict() for name, values in self.figures.items()}}
+    @property
+    def mean(self) -> dict[str, Interval]:
+        """The mean of each metric over the seeds."""
+        return {name: over_seeds(values) for name, values in self.figures.items()}
 
 
 def usual_learning_rate(model: MiniBERT) -> float:
@@ -60,16 +63,22 @@ def usual_learning_rate(model: MiniBERT) -> float:
 
 
 def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
-             random_init: bool = True, shares: Sequence[float] = (),
+             head: str | None = None, random_init: bool = True, shares: Sequence[float] = (),
              announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
-    """Fine-tune `model` for the task; the result, and the model of the best seed by the development set."""
+    """Fine-tune `model` for the task; the result, and the model of the best seed by the development set.
+
+    `head` is the word of another head than the task's usual one.
+    """
+    head = task.head if head is None else head
+    require_head(head, task.answers, model.config)
     figures: dict[str, list[float]] = {}
     on_dev: dict[str, list[float]] = {}
     best: TaskModel | None = None
     highest = float("-inf")
     steps = []
     for seed in seeds:
-        tuned, outcome, found = _once(task, model, replace(config, seed=seed), task.train, announce(f"seed {seed}"))
+        tuned, outcome, found = _once(task, model, head, replace(config, seed=seed), task.train,
+                                      announce(f"seed {seed}"))
         steps.append(outcome.steps)
         if best is None or outcome.best > highest:
             best, highest = tuned, outcome.best
@@ -82,12 +91,12 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
     if random_init:
         for seed in seeds:
             fresh = MiniBERT(model.config, seed=seed)
-            _, _, found = _once(task, fresh, replace(config, seed=seed), task.train,
+            _, _, found = _once(task, fresh, head, replace(config, seed=seed), task.train,
                                 announce(f"random weights, seed {seed}"))
             _collect(others, found)
     curve = {}
     for share in shares:
-        _, _, found = _once(task, model, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
+        _, _, found = _once(task, model, head, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
                             announce(f"{share:.0%} of the data"))
         curve[share] = next(iter(found.values()))
     if shares:
@@ -95,9 +104,16 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
     return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev), best
 
 
-def _once(task: Task[Any], model: MiniBERT, config: FinetuneConfig, train: Encoded,
+def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
+    """Refuse a head that does not choose what a task asks for."""
+    chosen: TaskHead = make("task_head", word, config, 2, 0.0)
+    if chosen.answers is not answers:
+        raise ConfigError(f"The head {word} gives {chosen.answers.value}; this task needs {answers.value}.")
+
+
+def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, train: Encoded,
           progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
-    tuned = TaskModel(with_dropout(model, config.dropout), task.head, task.outputs, dropout=config.dropout,
+    tuned = TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout,
                       seed=config.seed)
 
     def score(network: TaskModel) -> float:

@@ -1,11 +1,12 @@
 """A fine-tuned model in a directory: the encoder like any model, and next to it the head and labels of the task.
 
     config.json, model.safetensors, vocab.txt, ...     the encoder, which mini_bert.load can load
-    task.json                                          the task, its head and its labels
+    task.json                                          the task, its head and its labels, and the plugins it needs
     task.safetensors                                   the parameters of the head
 """
 
 import json
+from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,16 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.model import MiniBERT
+from ...core.modules.heads.tasks import Answers
 from ...core.params import ParamSpec
-from ...core.registry import find, words
-from ...core.storage.safetensors_file import safetensors_chunks
+from ...core.storage.digests import DIGEST, json_digest
+from ...core.storage.model_files import CONFIG, WEIGHTS
+from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
+from ...core.storage.safetensors_file import read_metadata, read_tensors, safetensors_chunks
 from ...core.task_model import TaskModel
-from ...errors import CheckpointError
-from ...files import write_files
+from ...errors import CheckpointError, ConfigError
+from ...files import Claim, claimed, write_files
 from ...inference.inputs import require_vocabulary
+from ...readers import read_json
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.wordpiece.tokenizer_files import TOKENIZER_FILES
 
 DESCRIPTION, HEAD = "task.json", "task.safetensors"
+_FILES = {DESCRIPTION, HEAD, CONFIG, WEIGHTS, *TOKENIZER_FILES}
+_MOST_OUTPUTS = 1_000_000
+_OF_TASK, _OF_ENCODER = "task_digest", "encoder_digest"       # in the head's metadata: what it belongs to
 
 
 class SavedTask(NamedTuple):
@@ -36,64 +45,93 @@ class SavedTask(NamedTuple):
 
 
 def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: WordPieceTokenizer, task: str,
-              labels: list[str], about: dict[str, Any], *, pairs: bool = False) -> None:
-    """Write a task model. task.json marks it as complete: an old one is deleted first, the new one written last."""
-    folder = Path(directory)
-    (folder / DESCRIPTION).unlink(missing_ok=True)
+              labels: list[str], about: dict[str, Any], *, pairs: bool = False, claim: Claim | None = None) -> None:
+    """Write a task model; an earlier one is replaced when the new one is whole. `claim` is one on the directory."""
+    target = Path(directory)
+    require_replaceable(target)
     encoder = model.encoder()
     encoder.vocab_digest = tokenizer.vocabulary.digest()          # of the vocabulary that it was fine-tuned with
-    encoder.save(folder)
-    tokenizer.save(folder)
-    head = {spec.name: model.params[spec.name] for spec in model.task.layout()}
-    description = {"task": task, "head": model.head_name, "outputs": model.task.outputs, "labels": labels,
-                   "pairs": pairs, **about}
-    write_files(folder, {HEAD: safetensors_chunks(head),
-                         DESCRIPTION: (json.dumps(description, indent=2, ensure_ascii=False) + "\n").encode()})
+    head = {spec.name: model.params[spec.name] for spec in _own(model)}
+    description = json.loads(json.dumps({"task": task, "head": model.head_name, "outputs": model.task.outputs,
+                                         "labels": labels, "pairs": pairs,
+                                         **plugins_of([("task_head", model.head_name)]), **about}))
+    with ExitStack() as stack:
+        held = stack.enter_context(claim_task(target)) if claim is None else claim
+        folder = stack.enter_context(held.filled(require_replaceable))
+        encoder.save(folder)
+        tokenizer.save(folder)
+        together = {_OF_TASK: json_digest(description), _OF_ENCODER: read_metadata(folder / WEIGHTS)[DIGEST]}
+        write_files(folder, {HEAD: safetensors_chunks(head, together),
+                             DESCRIPTION: (json.dumps(description, indent=2) + "\n").encode()})
+
+
+def claim_task(directory: Path) -> AbstractContextManager[Claim]:
+    """Claim the directory of a task model."""
+    return claimed(directory, CheckpointError(f"Another process is writing {directory}."))
+
+
+def require_replaceable(directory: Path) -> None:
+    """Refuse a directory that has anything but a task model in it."""
+    names = {file.name for file in directory.iterdir()} if directory.is_dir() else set()
+    if names and DESCRIPTION not in names:
+        raise CheckpointError(f"{directory} is not empty and does not contain a task model; choose another directory.")
+    if others := sorted(names - _FILES):
+        raise CheckpointError(f"{directory} has files that are not a task model's, such as {others[0]}, and is not "
+                              "replaced; choose another directory.")
 
 
 def load_task(directory: str | PathLike[str]) -> SavedTask:
     """Load a model that `save_task` wrote."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     folder = Path(directory)
     if not folder.is_dir():
         raise CheckpointError(f"There is no directory {folder}; create a task model with mini-bert finetune.")
     try:
-        description = json.loads((folder / DESCRIPTION).read_bytes())
+        description = read_json(folder / DESCRIPTION, CheckpointError, absent=f"{folder} is not a task model, as it "
+                                f"has no {DESCRIPTION}; create one with mini-bert finetune.")
         task, head, outputs, labels = _described(description)
-    except FileNotFoundError:
-        raise CheckpointError(f"{folder} is not a task model, as it has no {DESCRIPTION}; create one with mini-bert "
-                              "finetune.") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise CheckpointError(f"{folder / DESCRIPTION} cannot be read: {error}.") from None
-    model, tokenizer = TaskModel(MiniBERT.load(folder), head, outputs), WordPieceTokenizer.load(folder)
-    require_vocabulary(model, tokenizer)
+    require_plugins(description.get(PLUGINS, {}), str(folder), DESCRIPTION)
+    encoder, tokenizer = MiniBERT.load(folder), WordPieceTokenizer.load(folder)
     try:
-        tensors = load_file(folder / HEAD)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{folder / HEAD} cannot be read: {error}.") from None
-    for spec in model.task.layout():
-        if not isinstance(spec, ParamSpec) or spec.name not in tensors or tensors[spec.name].shape != spec.shape \
-                or not np.isfinite(tensors[spec.name]).all():
+        model = TaskModel(encoder, head, outputs)
+    except ConfigError as error:
+        raise CheckpointError(f"{folder / DESCRIPTION} cannot be used: {error}") from None
+    if model.task.answers is not Answers.SPAN and len(labels) != outputs:
+        raise CheckpointError(f"{folder / DESCRIPTION} cannot be read: there are {len(labels)} labels for {outputs} "
+                              "outputs.")
+    require_vocabulary(model, tokenizer)
+    tensors, metadata = read_tensors(folder / HEAD)
+    if metadata.get(_OF_TASK, json_digest(description)) != json_digest(description):
+        raise CheckpointError(f"{folder / DESCRIPTION} is not the one that {HEAD} was saved with: one of them has "
+                              "changed.")
+    own = read_metadata(folder / WEIGHTS).get(DIGEST)
+    if metadata.get(_OF_ENCODER, own) != own:
+        raise CheckpointError(f"{folder / WEIGHTS} is not the encoder that {HEAD} was trained with.")
+    for spec in _own(model):
+        found = tensors.get(spec.name)
+        if found is None or found.shape != spec.shape or not np.isfinite(found).all():
             raise CheckpointError(f"{folder / HEAD} does not fit {DESCRIPTION}: {spec.name} is missing, damaged or of "
                                   "another shape.")
-        model.params[spec.name][...] = tensors[spec.name]
+        model.params[spec.name][...] = found
     pairs = bool(description.get("pairs", task == "pair"))        # older files only have the name of the task
     return SavedTask(model, tokenizer, task, labels, pairs)
 
 
+def _own(model: TaskModel) -> list[ParamSpec]:
+    """The parameters of the head; what it ties to the encoder is saved there."""
+    return [item for item in model.task.layout() if isinstance(item, ParamSpec)]
+
+
 def _described(description: Any) -> tuple[str, str, int, list[str]]:
     """The task, its head, the number of outputs and the labels; ValueError if they are not valid."""
-    task, head, outputs, labels = (description[key] for key in ("task", "head", "outputs", "labels"))
+    task, head, outputs, labels = (description.get(key) for key in ("task", "head", "outputs", "labels"))
     if not isinstance(task, str) or not isinstance(head, str):
         raise ValueError("task and head must be text")
     if type(outputs) is not int or outputs < 1:
         raise ValueError(f"outputs must be a positive integer, not {str(outputs)[:40]}")
+    if outputs > _MOST_OUTPUTS:
+        raise ValueError(f"outputs must be at most {_MOST_OUTPUTS:,}, not {outputs}")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ValueError("labels must be a list of text")
-    if head not in words("task_head"):
-        raise ValueError(f"there is no head {head[:40]!r}; the heads are {', '.join(words('task_head'))}")
-    if find("task_head", head).named.labelled and len(labels) != outputs:
-        raise ValueError(f"there are {len(labels)} labels for {outputs} outputs")
     return task, head, outputs, labels

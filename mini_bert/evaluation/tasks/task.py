@@ -5,6 +5,7 @@ from collections.abc import Hashable, Sequence
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
+from ...core.modules.heads.tasks import Answers
 from ...core.task_model import TaskModel
 from ...randomness import generator
 from ...training.workers import Workers
@@ -22,7 +23,8 @@ class Task(ABC, Generic[EvalSet]):
     set, or `dev` if there is none. The first metric is the main one.
     """
 
-    head: str
+    head: str                 # the word of its usual head
+    answers: Answers          # what a head must choose to learn it
     outputs: int
     labels: list[str]
     pairs: bool = False       # its examples are pairs of texts
@@ -58,19 +60,15 @@ class Task(ABC, Generic[EvalSet]):
         return self.train.of(set(rng.choice(owners, max(1, round(share * len(owners))), replace=False).tolist()))
 
 
-def size_notes(train: Sequence[Any], dev: Sequence[Any], test: Sequence[Any] | None) -> dict[str, Any]:
-    """The number of examples of each set."""
-    return {"train": len(train), "dev": len(dev)} | ({} if test is None else {"test": len(test)})
-
-
-def overlap_notes(train: Sequence[Hashable], dev: Sequence[Hashable],
-                  test: Sequence[Hashable] | None) -> dict[str, Any]:
-    """The number of examples that occur in more than one set, which reward memorisation."""
-    found = {"of dev, also in train": count_overlap(train, dev)}
-    if test is not None:
-        found |= {"of test, also in train": count_overlap(train, test),
-                  "of test, also in dev": count_overlap(dev, test)}
-    return found
+def notes_about(sets: Sequence[Sequence[Hashable]], special: dict[str, Any]) -> dict[str, Any]:
+    """The sizes of training, development and, if there is one, test set, what is `special` about the task, and the
+    number of examples that occur in more than one set, which reward memorisation."""
+    train, dev, *test = sets
+    overlaps = {"of dev, also in train": count_overlap(train, dev)}
+    for examples in test:
+        overlaps |= {"of test, also in train": count_overlap(train, examples),
+                     "of test, also in dev": count_overlap(dev, examples)}
+    return {**dict(zip(("train", "dev", "test"), map(len, sets), strict=False)), **special, **overlaps}
 
 
 def source_name(given: DataSource | Sequence[Any]) -> str:

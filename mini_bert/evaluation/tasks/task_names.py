@@ -4,6 +4,8 @@
     pair             the same, but the data must be pairs
     ner              one BIO label per word                            F1 of entities, accuracy of words
     qa               the span of a text that answers a question        F1 and exact match of SQuAD
+
+A task is a word of the slot `task`; a user's own file can register others.
 """
 
 from .entity_task import Entities
@@ -11,7 +13,4 @@ from .questions import Questions
 from .task import Task
 from .texts import Classification, Pairs
 
-__all__ = ["TASKS", "Classification", "Entities", "Pairs", "Questions", "Task"]
-
-TASKS: dict[str, type[Classification] | type[Entities] | type[Questions]] = {
-    "sst2": Classification, "classification": Classification, "pair": Pairs, "ner": Entities, "qa": Questions}
+__all__ = ["Classification", "Entities", "Pairs", "Questions", "Task"]

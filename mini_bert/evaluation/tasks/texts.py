@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.config import ModelConfig
+from ...core.modules.heads.tasks import Answers
+from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...errors import DataError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
@@ -20,7 +22,7 @@ from .bag_of_words import bag_of_words_accuracy
 from .encode import Encoded, IntArray, encode_texts
 from .predict import labels_of_texts
 from .scores import macro_f1
-from .task import Task, overlap_notes, size_notes, source_name
+from .task import Task, notes_about, source_name
 
 TextSource = DataSource | Sequence[Labelled]
 
@@ -33,10 +35,13 @@ class TextSet(NamedTuple):
     truth: IntArray
 
 
+@register("task", "sst2")
+@register("task", "classification")
 class Classification(Task[TextSet]):
     """Texts, or pairs of texts, with one label each."""
 
     head = "sequence"
+    answers = Answers.SEQUENCE
 
     def __init__(self, train: TextSource, dev: TextSource, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0, test: TextSource | None = None):
@@ -61,9 +66,7 @@ class Classification(Task[TextSet]):
                 for records, made in zip(asked, encoded[1:], strict=True)]
         self.dev, self.measured = sets[0], sets[-1]
         read = [[(record.text, record.pair) for record in records] for records in (given, *asked)]
-        others = read[2] if test is not None else None
-        self.notes = size_notes(read[0], read[1], others) | {"too long, cut": sum(made.cut for made in encoded)} \
-            | overlap_notes(read[0], read[1], others)
+        self.notes = notes_about(read, {"too long, cut": sum(made.cut for made in encoded)})
 
     def _figures(self, data: TextSet, model: TaskModel, team: Workers) -> dict[str, float]:
         predicted, _ = labels_of_texts(model, data.encoded, team)
@@ -81,6 +84,7 @@ class Classification(Task[TextSet]):
                 "bag of words": bag_of_words_accuracy(self._train, self.dev.records, self.labels, test)}
 
 
+@register("task", "pair")
 class Pairs(Classification):
     """Pairs of texts; single texts are refused."""
 

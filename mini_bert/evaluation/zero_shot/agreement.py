@@ -11,7 +11,6 @@ The data are read by formats/agreement.py.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from ...inference.inputs import require_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import workers
 from ..formats.agreement import AgreementItem
-from ..metrics import fields_of
 from ..ngrams import NgramCounts
+from ..result import Result
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
 from .minimal_pairs import pair_wins
@@ -41,16 +40,13 @@ class AttractorScore:
 
 
 @dataclass(frozen=True)
-class AgreementReport:
+class AgreementReport(Result):
     """The accuracy of the model and of the baselines, in total and by number of attractors."""
 
     total: AttractorScore
     by_attractors: list[AttractorScore]
     majority: str                 # the more frequent number of the verbs
     windowed: int                 # sentences longer than the model's maximum: only the part around the verb was read
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[AgreementItem], *,

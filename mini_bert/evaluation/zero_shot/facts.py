@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from ...training.workers import Workers, workers
 from ..built_in import built_in_facts
 from ..formats.lama import Fact, read_facts
 from ..formats.minimal_pairs import data_files
-from ..metrics import Ranks, fields_of, target_ranks
+from ..metrics import Ranks, target_ranks
 from ..model_tokenizer import model_tokenizer
+from ..result import Result
 from ..samples import sampled
 from ..statistics import Interval, over_seeds, wilson_interval
 from .pseudo_likelihood import ProgressCallback, read_sequences, single_piece, window
@@ -39,12 +40,9 @@ _FIRST = 10                   # of P@10
 class PromptScore(NamedTuple):
     """P@1, P@10 and MRR of a set of prompts."""
 
-    first: Interval
-    first_ten: Interval
-    reciprocal: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"p_at_1": self.first._asdict(), "p_at_10": self.first_ten._asdict(), "mrr": self.reciprocal}
+    p_at_1: Interval
+    p_at_10: Interval
+    mrr: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class RelationScore:
 
 
 @dataclass(frozen=True)
-class FactsReport:
+class FactsReport(Result):
     """All relations, and the means over them; every relation has the same weight."""
 
     relations: list[RelationScore]
@@ -72,9 +70,6 @@ class FactsReport:
     left_out: int
     left_out_relations: list[str]         # relations without any object that is a single piece
     windowed: int                         # prompts longer than the model's maximum: the part around the mask was read
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self)
 
 
 def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
@@ -175,16 +170,12 @@ def _scores(ranks: Ranks) -> PromptScore:
 
 def _means(relations: list[RelationScore]) -> dict[str, Interval]:
     """Means over relations, with intervals from the variation between relations."""
-    values = {"p_at_1": [r.prompts.first.mean for r in relations],
-              "p_at_10": [r.prompts.first_ten.mean for r in relations],
-              "mrr": [r.prompts.reciprocal for r in relations],
-              "negated_p_at_1": [r.negations.first.mean for r in relations if r.negations is not None],
-              "negated_p_at_10": [r.negations.first_ten.mean for r in relations if r.negations is not None],
-              "negated_mrr": [r.negations.reciprocal for r in relations if r.negations is not None],
-              "same_answer": [r.same_answer.mean for r in relations if r.same_answer is not None],
-              "frequent_p_at_1": [r.frequent.first.mean for r in relations],
-              "frequent_p_at_10": [r.frequent.first_ten.mean for r in relations],
-              "frequent_mrr": [r.frequent.reciprocal for r in relations],
+    values = {"same_answer": [r.same_answer.mean for r in relations if r.same_answer is not None],
               "among_objects": [r.among_objects.mean for r in relations]}
+    for prefix, scores in (("", [r.prompts for r in relations]), ("frequent_", [r.frequent for r in relations]),
+                           ("negated_", [r.negations for r in relations if r.negations is not None])):
+        values |= {f"{prefix}p_at_1": [score.p_at_1.mean for score in scores],
+                   f"{prefix}p_at_10": [score.p_at_10.mean for score in scores],
+                   f"{prefix}mrr": [score.mrr for score in scores]}
     return {name: over_seeds(found) for name, found in values.items() if found}
 

@@ -9,7 +9,6 @@ which sees neighbours, and chance, one half.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..formats.minimal_pairs import MinimalPair
-from ..metrics import fields_of
 from ..ngrams import NgramCounts
+from ..result import Result
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
 from .pseudo_likelihood import FloatArray, ProgressCallback, pseudo_log_likelihoods
@@ -38,8 +37,10 @@ class GroupScore:
 
 
 @dataclass(frozen=True)
-class MinimalPairsReport:
+class MinimalPairsReport(Result):
     """The average over paradigms with its interval, and the accuracy by paradigm and by phenomenon."""
+
+    also, chance = ("chance",), CHANCE
 
     average: dict[str, Interval]
     paradigms: list[GroupScore]
@@ -49,9 +50,6 @@ class MinimalPairsReport:
     windowed: int                 # sentences longer than the model's maximum
     unknown: int                  # sentences with a word unknown to the tokenizer
     left_out: int = 0             # pairs with a sentence without pieces
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**fields_of(self), "chance": CHANCE}
 
 
 def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequence[MinimalPair], *,

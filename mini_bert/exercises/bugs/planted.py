@@ -109,8 +109,9 @@ BUGS = {bug.name: bug for bug in (
         question="The loss of a batch depends on how many sequences are computed at a time.",
         cause="mean-of-means",
         edits=(Edit("core.gradients:add_mlm_gradients", "dlogits =",
-                    "dlogits = [cross_entropy_backward(1.0 / count, loss_cache, overwrite=True)]; "
-                    "loss, count = loss / count, 1"),),
+                    "dlogits = [cross_entropy_backward(factor / count, loss_cache, overwrite=True)]; "
+                    "loss = loss / count"),
+               Edit("objectives.masked:MaskedLM.counts", "return", "return {self.main: 1}")),
         caught_by=("parts",), silent=("gradcheck", "curve"),
         hints=("Each micro-batch is right, as the gradient check shows; the way they are combined is not.",
                "The micro-batches have different numbers of masked tokens.",

@@ -9,8 +9,8 @@ import numpy as np
 from ...core.params import Parameters, ParamSpec
 from ...randomness import generator
 from ...training.optimisers.adamw import AdamW
-from ..answer import Answer, AnswerError
-from ..compared import ComparedExercise
+from ..answer import Answer
+from ..compared import ComparedExercise, require_unchanged
 from ..exercise import Clues, Pieces, Wrong, outputs_by_name
 
 _SETTINGS = {"lr": 0.05, "beta1": 0.9, "beta2": 0.99, "eps": 1e-4, "weight_decay": 0.1}
@@ -30,12 +30,11 @@ class AdamWExercise(ComparedExercise):
             ("the first step", (3, 4), 1), ("the sixth step", (2, 5), 6), ("a bias", (4,), 3)))
 
     def attempt(self, answer: Answer, pieces: Pieces) -> dict[str, Any]:
-        arrays = [pieces.old_w.copy(), pieces.g.copy(), pieces.old_m.copy(), pieces.old_v.copy()]
-        made = outputs_by_name(answer.call(self.writes, *arrays, pieces.t, **_SETTINGS), ("w", "m", "v"), self.writes)
-        if any((a != b).any() for a, b in zip(arrays, (pieces.old_w, pieces.g, pieces.old_m, pieces.old_v),
-                                              strict=True)):
-            raise AnswerError(f"{self.writes} changes its arguments in place; it should return new arrays.")
-        return made
+        arrays = [pieces.old_w, pieces.g, pieces.old_m, pieces.old_v]
+        made, after = answer.call(self.writes, [*arrays, pieces.t], _SETTINGS)
+        named = outputs_by_name(made, ("w", "m", "v"), self.writes)
+        require_unchanged(after, arrays, f"{self.writes} changes its arguments in place; it should return new arrays.")
+        return named
 
 
 def _case(name: str, shape: tuple[int, ...], t: int, rng: np.random.Generator) -> Pieces:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...randomness import generator
 from ..answer import Answer, AnswerError
+from ..compared import require_unchanged
 from ..exercise import Exercise, Grade, OutputGrade, outputs_by_name
 from ..solutions.masking import MASK, SHARE, SPECIAL
 
@@ -120,19 +121,19 @@ class MaskingExercise(Exercise):
 
     def _sample(self, answer: Answer, seed: int) -> Sample:
         ids = rows(seed)
-        given = ids.copy()
-        first, again = (outputs_by_name(
-            answer.call(self.writes, given, V, generator(seed, "exercise", "masking", "answer")),
-            ("seen", "targets", "chosen"), self.writes) for _ in range(2))
-        if (given != ids).any():
-            raise AnswerError(f"{self.writes} changes ids in place; work on a copy, the targets are the old ids.")
+        calls = [answer.call(self.writes, [ids, V, generator(seed, "exercise", "masking", "answer")])
+                 for _ in range(2)]
+        first, again = (outputs_by_name(call.result, ("seen", "targets", "chosen"), self.writes) for call in calls)
+        for call in calls:
+            require_unchanged(call.arguments, [ids], f"{self.writes} changes ids in place; work on a copy, the targets "
+                              "are the old ids.")
         for name, kind in (("seen", "iu"), ("targets", "iu"), ("chosen", "b")):
             value = first[name]
             if not isinstance(value, np.ndarray) or value.shape != ids.shape or value.dtype.kind not in kind:
                 what = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
                 wanted = "booleans" if kind == "b" else "integers"
                 raise AnswerError(f"{name} must be an array of {wanted} of the shape of ids, {ids.shape}, not {what}.")
-            if (value != again[name]).any():
+            if not np.array_equal(value, again[name]):
                 raise AnswerError(f"{self.writes} gives a different {name} for the same generator; draw only from rng.")
         return Sample(ids, **first)
 

@@ -1,19 +1,21 @@
-"""A prepared corpus: all tokens in one memory-mapped file, with an index of sentences and documents.
+"""A prepared corpus: all tokens in one file, with an index of sentences and documents.
 
-    corpus.json      counts, options, the vocabulary's fingerprint; written last
+    corpus.json      counts, options, the vocabulary's fingerprint, a digest of all this and of checksums.bin
     tokens.bin       ids, uint16 or uint32, without [CLS] and [SEP]
     sentences.bin    uint64: the start of each sentence in tokens.bin, then the number of tokens
     documents.bin    uint64: the first sentence of each document, then the number of sentences
     splits.bin       uint8 per document: 0 for training, 1 held out
+    checksums.bin    uint32: a CRC-32 of each block of these four files, in this order
     vocab.txt, tokenizer_config.json, tokenizer.json
 
-`prepare` writes to a temporary directory and renames it when it is complete.
+The directory appears when it is complete. Each block of a file is verified when it is read for the first time
+(file_array.py), so opening a corpus costs the same whatever its size. Corpora prepared before there were checksums open
+without them.
 """
 
 import json
-import mmap
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from itertools import pairwise
 from os import PathLike
@@ -24,10 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CorpusError
-from ...files import read_json
+from ...readers import read_json
 from ..wordpiece.tokenizer import WordPieceTokenizer
+from ..wordpiece.tokenizer_files import TOKENIZER_FILES
+from .file_array import FileArray, block_count
 
 MANIFEST = "corpus.json"
+SUMS = "checksums.bin"
+ARRAYS = ("tokens.bin", "sentences.bin", "documents.bin", "splits.bin")
+FILES = {MANIFEST, SUMS, *ARRAYS, *TOKENIZER_FILES}
 SPLITS = ("train", "heldout")
 VERSION = 1
 # for fingerprints: elements in a block, bytes of the largest file read completely, blocks sampled from a larger one
@@ -56,23 +63,29 @@ class Manifest:
     sources: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     format_version: int = VERSION
+    digest: str = ""                      # of the rest and of checksums.bin; empty in older corpora
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=2) + "\n"
+        content = asdict(self)
+        if not self.digest:
+            del content["digest"]
+        return json.dumps(content, indent=2) + "\n"
+
+    def digest_with(self, sums: bytes) -> str:
+        """What `digest` must be."""
+        return blake2b(replace(self, digest="").to_json().encode() + sums, digest_size=16).hexdigest()
 
 
 class Corpus:
-    """An open corpus; the arrays are memory-mapped."""
+    """An open corpus."""
 
     def __init__(self, directory: str | PathLike[str]):
         self.directory = Path(directory)
         self.manifest = _read_manifest(self.directory)
         m = self.manifest
-        self._maps: list[mmap.mmap] = []
-        self.tokens = self._map("tokens.bin", m.dtype, m.tokens)
-        self.sentences = self._map("sentences.bin", "uint64", m.sentences + 1)
-        self.documents = self._map("documents.bin", "uint64", m.documents + 1)
-        self.splits = self._map("splits.bin", "uint8", m.documents)
+        sizes = ((m.dtype, m.tokens), ("uint64", m.sentences + 1), ("uint64", m.documents + 1), ("uint8", m.documents))
+        self.tokens, self.sentences, documents, splits = self._arrays(sizes)
+        self.documents, self.splits = documents[:], splits[:]
         self._tokenizer: WordPieceTokenizer | None = None
         if int(self.sentences[-1]) != m.tokens or int(self.documents[-1]) != m.sentences \
                 or (np.diff(self.documents.astype(np.int64)) < 0).any():
@@ -83,24 +96,21 @@ class Corpus:
         """The corpus in a directory, or one that is already open."""
         return corpus if isinstance(corpus, Corpus) else cls(corpus)
 
-    def _map(self, name: str, dtype: str, size: int) -> npt.NDArray[Any]:
-        path = self.directory / name
-        expected = size * np.dtype(dtype).itemsize
-        if not path.exists() or path.stat().st_size != expected:
-            actual = path.stat().st_size if path.exists() else "no"
-            raise CorpusError(f"{path} has {actual} bytes, not the {expected} of {MANIFEST}; prepare the corpus again.")
-        if not size:
-            return np.empty(0, dtype)
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._maps.append(mapped)
-        return np.frombuffer(mapped, dtype)
+    def _arrays(self, sizes: Sequence[tuple[str, int]]) -> list[FileArray]:
+        """The four files, each with its checksums, if there are any."""
+        counts = [block_count(size * np.dtype(dtype).itemsize) for dtype, size in sizes]
+        sums = self._sums(sum(counts)) if self.manifest.digest else None
+        ends = np.cumsum(counts).tolist()
+        return [FileArray(self.directory / name, dtype, size, None if sums is None else sums[end - count : end])
+                for name, (dtype, size), count, end in zip(ARRAYS, sizes, counts, ends, strict=True)]
 
-    def release(self) -> None:
-        """Drop the pages read so far, which would count as this process' memory; they can be read again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            for mapped in self._maps:
-                mapped.madvise(mmap.MADV_DONTNEED)
+    def _sums(self, count: int) -> npt.NDArray[np.uint32]:
+        file = FileArray(self.directory / SUMS, "<u4", count, None)
+        sums: npt.NDArray[np.uint32] = file[:]
+        if self.manifest.digest_with(sums.tobytes()) != self.manifest.digest:
+            raise CorpusError(f"{self.directory} is damaged: its {MANIFEST} or {SUMS} has changed since the corpus was "
+                              "prepared; prepare the corpus again.")
+        return sums
 
     @property
     def tokenizer(self) -> WordPieceTokenizer:
@@ -136,7 +146,6 @@ class Corpus:
             if bounds[document] != stop or stop - start >= longest:
                 if stop > start:
                     yield self.tokens[start:stop].astype(np.int64)
-                    self.release()
                 start = int(bounds[document])
             stop = int(bounds[document + 1])
         if stop > start:
@@ -152,7 +161,6 @@ class Corpus:
         counts = np.zeros(self.manifest.vocab_size, np.int64)
         for start in range(0, self.manifest.tokens, 1 << 17):
             found = np.bincount(self.tokens[start : start + (1 << 17)], minlength=len(counts))
-            self.release()
             if len(found) > len(counts):
                 raise CorpusError(f"{self.directory / 'tokens.bin'} is damaged: it has the id {len(found) - 1}, but "
                                   f"the vocabulary has {len(counts)} pieces; prepare the corpus again.")
@@ -160,19 +168,24 @@ class Corpus:
         return counts
 
     def fingerprint(self) -> str:
-        """A digest of the manifest and all files; of a file beyond 2 GB, only blocks spread over it are read."""
+        """A digest of the manifest and all files. Up to 2 GB of a file are verified now, the rest when it is read."""
         digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
+        if self.manifest.digest:                          # which stands for the content of all files
+            for file in (self.tokens, self.sentences):
+                if file.nbytes <= _WHOLE:
+                    file.verify()
+            return digest.hexdigest()
         for array in (self.tokens, self.sentences, self.documents, self.splits):
             blocks = range(0, len(array), _BLOCK)
             for start in blocks if array.nbytes <= _WHOLE else blocks[:: len(blocks) // _SAMPLES]:
                 digest.update(np.ascontiguousarray(array[start : start + _BLOCK]).data)
-                self.release()
         return digest.hexdigest()
 
     def document(self, number: int) -> npt.NDArray[Any]:
         """The tokens of one document."""
         first, last = self.sentences[self.documents[number]], self.sentences[self.documents[number + 1]]
-        return self.tokens[int(first) : int(last)]
+        tokens: npt.NDArray[Any] = self.tokens[int(first) : int(last)]
+        return tokens
 
     def document_sentences(self, number: int) -> Iterator[npt.NDArray[Any]]:
         """The sentences of one document."""
@@ -183,17 +196,27 @@ class Corpus:
 
 def _read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST
-    content = read_json(path, CorpusError)
-    if content is None:
-        raise CorpusError(f"{directory} is not a prepared corpus: it has no {MANIFEST}.")
+    content = read_json(path, CorpusError, absent=f"{directory} is not a prepared corpus: it has no {MANIFEST}.")
     if content.get("format_version") != VERSION:
         raise CorpusError(f"{path} does not have the format version {VERSION}; prepare the corpus again.")
     try:
         manifest = Manifest(**content)
     except TypeError:
         raise CorpusError(f"{path} has unknown keys; prepare the corpus again.") from None
-    sizes = [getattr(manifest, field.name) for field in fields(Manifest) if type(field.default) is int]
-    if manifest.dtype not in ("uint16", "uint32") or not all(type(n) is int and n >= 0 for n in sizes) \
-            or not all(isinstance(name, str) for name in manifest.sources):
-        raise CorpusError(f"{path} is damaged; prepare the corpus again.")
+    for field_ in fields(Manifest):
+        value = getattr(manifest, field_.name)
+        if not _KINDS[field_.type](value):
+            raise CorpusError(f"{path} is damaged: its {field_.name} is {str(value)[:100]}; prepare the corpus again.")
+    if manifest.dtype not in ("uint16", "uint32"):
+        raise CorpusError(f"{path} is damaged: its dtype is {manifest.dtype[:100]}; prepare the corpus again.")
     return manifest
+
+
+_KINDS: dict[Any, Callable[[Any], bool]] = {          # by the annotations of Manifest
+    int: lambda value: type(value) is int and 0 <= value < 1 << 60,
+    str: lambda value: isinstance(value, str),
+    str | None: lambda value: value is None or isinstance(value, str),
+    bool | None: lambda value: value is None or isinstance(value, bool),
+    list[str]: lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+    dict[str, Any]: lambda value: isinstance(value, dict),
+}

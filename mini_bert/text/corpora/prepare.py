@@ -5,12 +5,11 @@ of text are in flight at any time, and their order is kept, so the result does n
 """
 
 import os
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import chain, islice
 from multiprocessing import get_context, parent_process
@@ -23,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CorpusError
-from ...files import locked, replace_directory, write_files
+from ...files import claimed, write_files
 from ...interrupts import children_without_interrupts, held_interrupts
 from ..wordpiece.tokenizer import WordPieceTokenizer
-from .corpus import MANIFEST, Manifest
+from .corpus import ARRAYS, FILES, MANIFEST, SUMS, Manifest
 from .dedup import Deduplicator
+from .file_array import block_sums
 from .sentences import split_sentences
 from .sources import LineFragment, ReadingReport, Source, find_sources, paragraphs
 
@@ -112,11 +112,10 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
     target = Path(out).resolve()
     _require_free(target, overwrite)
     sources = find_sources(names)
-    partial = target.parent / f".{target.name}.partial"
-    new_parents = [parent for parent in target.parents if not parent.exists()]
     try:
-        with ExitStack() as stack:
-            _lock(partial, target, stack)
+        with claimed(target, CorpusError(f"Another process is preparing {target}."), CorpusError) as claim, \
+                claim.filled(lambda old: _require_free(old, overwrite)) as partial, ExitStack() as stack:
+            _require_free(target, overwrite)          # a process that was here before may have written it
             writer = stack.enter_context(_Writer(partial, tokenizer, heldout, longest_document))
             report = ReadingReport()
             blocks = _blocks(paragraphs(sources, report, strict), Deduplicator(partial) if deduplicate else None,
@@ -128,20 +127,10 @@ def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | Path
             options: dict[str, object] = {"heldout": heldout, "deduplicate": deduplicate}
             if longest_document:
                 options["longest_document"] = longest_document
-            manifest = writer.finish(sources, report, options)
-            _require_free(target, overwrite)          # another process may have written it meanwhile
-            replace_directory(partial, target)
-            return manifest
-    except OSError as error:
-        raise CorpusError(f"Cannot write {target}: {error.strerror or error}.") from None
+            return writer.finish(sources, report, options)
     except BrokenProcessPool:
         raise CorpusError("A worker process was killed, perhaps because memory ran out; try again with fewer "
                           "workers.") from None
-    finally:
-        if not target.exists():
-            for parent in new_parents:
-                with suppress(OSError):
-                    parent.rmdir()
 
 
 def _require_free(target: Path, overwrite: bool) -> None:
@@ -149,15 +138,9 @@ def _require_free(target: Path, overwrite: bool) -> None:
         raise CorpusError(f"{target} already exists; choose another directory, or replace it with --overwrite.")
     if target.exists() and not (target / MANIFEST).is_file():
         raise CorpusError(f"{target} is not a corpus and is not overwritten; choose another directory.")
-
-
-def _lock(partial: Path, target: Path, stack: ExitStack) -> None:
-    """Create and lock the temporary directory, and empty it if it was left by a killed process."""
-    partial.mkdir(parents=True, exist_ok=True)
-    stack.enter_context(locked(partial, CorpusError(f"Another process is preparing {target}.")))
-    stack.callback(shutil.rmtree, partial, ignore_errors=True)
-    for left in partial.iterdir():
-        left.unlink()
+    if target.exists() and (others := sorted({file.name for file in target.iterdir()} - FILES)):
+        raise CorpusError(f"{target} has files that are not a corpus', such as {others[0]}, and is not overwritten; "
+                          "choose another directory.")
 
 
 def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manifest: Manifest) -> Iterator[_Block]:
@@ -301,5 +284,7 @@ class _Writer:
         for run in self.directory.glob("dedup-*.bin"):
             run.unlink()
         self.tokenizer.save(self.directory)
-        write_files(self.directory, {MANIFEST: m.to_json().encode()})
+        sums = b"".join(block_sums(self.directory / name) for name in ARRAYS)
+        m.digest = m.digest_with(sums)
+        write_files(self.directory, {SUMS: sums, MANIFEST: m.to_json().encode()})
         return m

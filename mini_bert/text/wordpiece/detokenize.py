@@ -27,7 +27,8 @@ _RULES = [(re.compile(pattern, re.IGNORECASE), to) for pattern, to in (
     (r"(?<=-) (?=-)", ""),
     (r"(?<=\w) (-+|/|—) (?=\w)", r"\1"),
     (r" (?=[.,;:!?%)\]}’”])", ""),
-    (r"(?<=[(\[{$£€“‘]) ", ""),
+    (r"(?<=[(\[{“‘]) ", ""),
+    (r"(?<!\w)([$£€]) (?=[\d\0])", r"\1"),            # at the end of a word, it is a letter of the word
 )]
 
 

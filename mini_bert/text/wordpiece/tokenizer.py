@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ...files import write_files
+from ...files import save_files
 from ...pretrained import model_directory
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from .detokenize import detokenize
@@ -139,7 +139,7 @@ class WordPieceTokenizer:
     def save(self, directory: str | PathLike[str]) -> None:
         """Write vocab.txt, tokenizer_config.json and tokenizer.json, which transformers can load."""
         spec = TokenizerSpec(self.vocabulary, self.lowercase, self.strip_accents)
-        write_files(Path(directory), to_files(spec, MAX_WORD_LENGTH))
+        save_files(Path(directory), to_files(spec, MAX_WORD_LENGTH))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, lowercase: bool | None = None) -> "WordPieceTokenizer":

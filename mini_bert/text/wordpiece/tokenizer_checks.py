@@ -31,7 +31,7 @@ def check_tokenizer_json(content: Mapping[str, Any], path: Path, max_word_length
         if value != wanted and not (place == "model.type" and isinstance(found, dict) and key not in found):
             raise _unsupported(path, place, value, wanted)
     ids = content["model"].get("vocab")
-    if not isinstance(ids, dict) or not all(isinstance(number, int) for number in ids.values()):
+    if not isinstance(ids, dict) or not all(type(number) is int for number in ids.values()):
         raise VocabularyError(f"{path}: model.vocab must map each piece to an id.")
     if sorted(ids.values()) != list(range(len(ids))):
         raise VocabularyError(f"{path}: the ids of model.vocab must be 0 to {len(ids) - 1}.")
@@ -57,7 +57,7 @@ def check_config(config: Mapping[str, Any], path: Path, alone: bool) -> None:
     decoder = config.get("added_tokens_decoder") or {}
     _check_added(decoder.values() if isinstance(decoder, dict) else decoder, "added_tokens_decoder", path)
     kind = config.get("tokenizer_class")
-    if alone and kind is not None and kind not in _CLASSES:
+    if alone and kind is not None and (not isinstance(kind, str) or kind not in _CLASSES):
         raise _unsupported(path, "tokenizer_class", kind, "BertTokenizer")
 
 

@@ -1,16 +1,16 @@
 """The files of a tokenizer, as in Hugging Face: vocab.txt, tokenizer_config.json and tokenizer.json."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import VocabularyError
-from ...files import read_json
+from ...readers import read_json_if_there
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from .tokenizer_checks import ROLES, check_added_file, check_config, check_tokenizer_json, template
 
 VOCAB, CONFIG, TOKENIZER_JSON = "vocab.txt", "tokenizer_config.json", "tokenizer.json"
+TOKENIZER_FILES = frozenset({VOCAB, CONFIG, TOKENIZER_JSON})
 ADDED = "added_tokens.json"               # written by older libraries
 
 
@@ -45,15 +45,12 @@ def to_files(spec: TokenizerSpec, max_word_length: int) -> dict[str, bytes]:
 
 
 def require_free(directory: Path, overwrite: bool) -> None:
-    """Refuse a directory that is not writable or not empty; with `overwrite` it may contain a tokenizer."""
-    existing = next((place for place in (directory, *directory.parents) if place.exists()), directory)
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise VocabularyError(f"{directory} cannot be written: {existing} is not a writable directory.")
-    names = {file.name for file in directory.iterdir()} if existing == directory else set()
+    """Refuse a directory that is not empty; with `overwrite` it may contain a tokenizer."""
+    names = {file.name for file in directory.iterdir()} if directory.is_dir() else set()
     if names and not overwrite:
         raise VocabularyError(f"{directory} already exists and is not empty; choose another directory, "
                               "or replace a tokenizer with --overwrite.")
-    if others := sorted(names - {VOCAB, CONFIG, TOKENIZER_JSON}):
+    if others := sorted(names - TOKENIZER_FILES):
         raise VocabularyError(f"{directory} has files that are not a tokenizer's, such as {others[0]}, and is not "
                               "overwritten; choose another directory.")
 
@@ -65,7 +62,8 @@ def from_files(path: Path, lowercase: bool | None, max_word_length: int) -> Toke
     directory = path.parent if path.is_file() else path
     if not directory.is_dir():
         raise VocabularyError(f"There is no tokenizer at {path}; give a directory or a vocabulary file.")
-    config, full, added = (read_json(directory / name, VocabularyError) for name in (CONFIG, TOKENIZER_JSON, ADDED))
+    config, full, added = (read_json_if_there(directory / name, VocabularyError)
+                           for name in (CONFIG, TOKENIZER_JSON, ADDED))
     check_config(config or {}, directory / CONFIG, alone=full is None)
     check_added_file(added or {}, directory / ADDED)
     if full is not None:

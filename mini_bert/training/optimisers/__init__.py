@@ -1,5 +1,5 @@
 """Optimisers, one per file: from gradients to a step."""
 
-from . import adamw, sgd
+from . import adamw, lookahead, sgd
 
-__all__ = ["adamw", "sgd"]
+__all__ = ["adamw", "lookahead", "sgd"]

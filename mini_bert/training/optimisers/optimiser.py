@@ -7,6 +7,7 @@ formula, `direction`; weight decay acts on the weights directly, and on matrices
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
@@ -71,6 +72,15 @@ class Optimiser:
         for name, array in self.state.items():
             array[...] = state[name]
         self.t = steps
+
+    @classmethod
+    def floats(cls, parameters: int) -> int:
+        """How many numbers it keeps for so many parameters, for the forecast of memory."""
+        return len(cls.states) * parameters
+
+    def evaluation_weights(self) -> AbstractContextManager[None]:
+        """While the context lasts, `params` holds the weights to measure and to save: the same, unless it averages."""
+        return nullcontext()
 
     def grad_norm(self, gradients: Parameters, workers: Workers | None = None) -> float:
         """The norm of all gradients that are not frozen, summed in float64 across chunks."""

@@ -2,18 +2,19 @@
 
     checkpoints/step-N/    config.json, model.safetensors, tokenizer files: a model that `mini_bert.load` opens
                            optimiser.safetensors: the optimiser's state arrays
-                           state.json: where the run stands
+                           objective.safetensors: parameters that are not the model's, and arrays of the objective's
+                           state, where there are any
+                           state.json: where the run stands, and the rest of the objective's state
                            checksums.json: of each of these files, written last
 
-A directory is filled under another name, synced and renamed. Loading verifies the checksums; a damaged
-checkpoint is passed over for the one before it.
+A directory appears when it is whole (files/claims.py). Loading verifies the checksums; a damaged checkpoint is passed
+over for the one before it.
 """
 
 import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...core.arrays import Array
@@ -22,32 +23,44 @@ from ...core.storage.checksums import verify, write_checksums
 from ...core.storage.model_files import CONFIG, WEIGHTS
 from ...core.storage.safetensors_file import safetensors_chunks
 from ...errors import CheckpointError
-from ...files import replace_directory, write_files
+from ...files import claimed, recover, remove_directory, write_files
+from ...readers import read_json, require_file
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
 
-STATE, OPTIMISER = "state.json", "optimiser.safetensors"
+STATE, OPTIMISER, OBJECTIVE = "state.json", "optimiser.safetensors", "objective.safetensors"
 
 
-def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None,
-                     state: dict[str, Any], optimiser: Mapping[str, Array] | None = None) -> None:
+Arrays = Mapping[str, Mapping[str, Array]]        # of further files, by name: OPTIMISER, OBJECTIVE
+
+
+def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+                     arrays: Arrays | None = None) -> None:
     """Make the directory `target`; one of that name is replaced when the new one is whole."""
-    partial = target.parent / f".{target.name}.partial"
+    with claimed(target, _busy(target)) as claim, claim.filled() as folder:
+        fill_checkpoint(folder, model, tokenizer, state, arrays)
+
+
+def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+                    arrays: Arrays | None = None) -> None:
+    """Write the files of a checkpoint into a directory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if tokenizer is not None:
+        tokenizer.save(folder)
+        model.vocab_digest = tokenizer.vocabulary.digest()        # its ids have been learned
+    model.save(folder)
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        if tokenizer is not None:
-            tokenizer.save(partial)
-            model.vocab_digest = tokenizer.vocabulary.digest()        # its ids have been learned
-        model.save(partial)
-        write_files(partial, {STATE: json.dumps(state, indent=2).encode()})
-        if optimiser is not None:
-            write_files(partial, {OPTIMISER: safetensors_chunks(optimiser)})
-        write_checksums(partial)
-        replace_directory(partial, target)
-    except OSError as error:
-        raise CheckpointError(f"Cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_files(folder, {STATE: json.dumps(state, indent=2).encode()})
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"The objective's state cannot be written: {error}; state() must give arrays, and values "
+                              "that JSON can hold.") from None
+    for file, named in (arrays or {}).items():
+        if named:
+            write_files(folder, {file: safetensors_chunks(named)})
+    write_checksums(folder)
+
+
+def _busy(target: Path) -> CheckpointError:
+    return CheckpointError(f"Another process is writing {target}.")
 
 
 def verify_checkpoint(directory: Path) -> None:
@@ -56,28 +69,27 @@ def verify_checkpoint(directory: Path) -> None:
 
 
 def read_state(directory: Path) -> dict[str, Any]:
-    try:
-        state = json.loads((directory / STATE).read_bytes())
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{directory / STATE} cannot be read: {error}.") from None
-    if not isinstance(state, dict):
-        raise CheckpointError(f"{directory / STATE} is not the state of a run: it is no object.")
+    """Where the run stands, as `State.from_json` takes it."""
+    state: dict[str, Any] = read_json(directory / STATE, CheckpointError)
     return state
 
 
-def read_optimiser(directory: Path, like: Mapping[str, Array]) -> dict[str, Array]:
-    """The state arrays of the optimiser, with the names and shapes of `like`."""
+def read_arrays(file: Path, like: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays of a checkpoint's file, among them all of `like`, with their shapes."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    if not like and not file.exists():
+        return {}
     try:
-        state: dict[str, Array] = load_file(directory / OPTIMISER)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{directory / OPTIMISER} cannot be read: {error}.") from None
-    if any(name not in state or state[name].shape != array.shape or state[name].dtype != array.dtype
+        require_file(file, CheckpointError)
+        arrays: dict[str, Array] = load_file(file)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise CheckpointError(f"{file} cannot be read: {error}.") from None
+    if any(name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype
            for name, array in like.items()):
-        raise CheckpointError(f"{directory / OPTIMISER} is not of this model and optimiser.")
-    return state
+        raise CheckpointError(f"{file} is not of this model, objective and optimiser.")
+    return arrays
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
@@ -101,17 +113,15 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 def remove_newer(folder: Path, checkpoint: Path) -> None:
     """Remove what stands in the way of a run that goes on from `checkpoint`: newer, damaged ones, and leftovers."""
     newer = list_checkpoints(folder)
-    for path in (*newer[: newer.index(checkpoint)], *folder.glob(".step-*")):
-        shutil.rmtree(path, ignore_errors=True)
+    for path in newer[: newer.index(checkpoint)]:
+        remove_directory(path, _busy(path))
+    recover(folder)
 
 
 def remove_older(folder: Path, keep: int) -> None:
-    """Keep the newest `keep` checkpoints. One that is going loses its name first."""
+    """Keep the newest `keep` checkpoints."""
     for path in list_checkpoints(folder)[keep:]:
-        going = folder / f".{path.name}.removed"
-        shutil.rmtree(going, ignore_errors=True)
-        path.rename(going)
-        shutil.rmtree(going, ignore_errors=True)
+        remove_directory(path, _busy(path))
 
 
 def require_space(folder: Path, bytes_needed: int) -> None:
@@ -120,16 +130,3 @@ def require_space(folder: Path, bytes_needed: int) -> None:
     if free < bytes_needed:
         raise CheckpointError(f"{folder} has {free / 1e6:,.0f} MB of free space; the run needs "
                               f"{bytes_needed / 1e6:,.0f} MB for its checkpoints.")
-
-
-def require_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written before work is done for it."""
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise CheckpointError(f"{folder} cannot be a directory: {existing} is a file.")
-    try:
-        with TemporaryDirectory(dir=existing, prefix=".mini-bert-"):          # asking for rights is not enough for root
-            pass
-    except OSError as error:
-        raise CheckpointError(f"Cannot write to {existing}: {error.strerror or error}; choose another "
-                              "directory.") from None

@@ -18,10 +18,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import yaml
-
 from ...core.config import ModelConfig
 from ...errors import ConfigError
+from ...readers import read_yaml
 from ..config import TrainingConfig, load_run_config
 from ..loop import Listener
 from .log import read_log
@@ -41,11 +40,7 @@ class Experiment:
 
     @classmethod
     def read(cls, file: Path) -> "Experiment":
-        try:
-            content = yaml.safe_load(file.read_text("utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise ConfigError(f"{file} cannot be read: {' '.join(str(error).split())[:200]}.") from None
-        return cls.from_dict(content, str(file))
+        return cls.from_dict(read_yaml(file, ConfigError), str(file))
 
     @classmethod
     def from_dict(cls, content: Any, source: str = "The experiment") -> "Experiment":
@@ -54,9 +49,12 @@ class Experiment:
         for key in content:
             if key not in ("config", "set", "seeds", "runs"):
                 raise ConfigError(f"{source} has an unknown key {key!r}; it may have config, set, seeds and runs.")
-        runs = {str(name): [str(change) for change in changes or []] for name, changes in content["runs"].items()}
-        made = cls(str(content.get("config", "mini")), [str(change) for change in content.get("set") or []],
-                   [int(seed) for seed in content.get("seeds") or [0]], runs)
+        runs = {str(name): _changes(changes, f"{source}, runs, {str(name)[:100]}")
+                for name, changes in content["runs"].items()}
+        seeds = content.get("seeds") or [0]
+        if not isinstance(seeds, list) or not all(type(seed) is int and 0 <= seed < 1 << 63 for seed in seeds):
+            raise ConfigError(f"{source}: seeds must be a list of whole numbers, not {str(seeds)[:100]}.")
+        made = cls(str(content.get("config", "mini")), _changes(content.get("set"), f"{source}, set"), seeds, runs)
         for name in runs:
             if "/" in name or name.startswith("."):
                 raise ConfigError(f"{source}: {name!r} cannot be the name of a directory.")
@@ -66,6 +64,13 @@ class Experiment:
     def settings(self, name: str, seed: int) -> tuple[ModelConfig, TrainingConfig]:
         """The configs of one run."""
         return load_run_config(self.config, [*self.shared, *self.runs[name], f"training.seed={seed}"])
+
+
+def _changes(given: Any, place: str) -> list[str]:
+    """A list of changes such as model.block=pre_ln."""
+    if given is not None and not (isinstance(given, list) and all(isinstance(change, str) for change in given)):
+        raise ConfigError(f"{place}: the changes must be a list such as [model.block=pre_ln], not {str(given)[:100]}.")
+    return given or []
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,8 @@ def perform(experiment: Experiment, data: Path, out: Path, announce: Announce | 
 
 def read_curve(run: Path, name: str, seed: int) -> Curve:
     """The evaluations in a run's log."""
-    records = [record for record in read_log(run) if record.get("eval_loss") is not None]
+    records = [record for record in read_log(run) if isinstance(record.get("eval_loss"), int | float)
+               and isinstance(record.get("seconds"), int | float) and "tokens" in record]
     return Curve(name, seed, [record["tokens"] for record in records], [record["seconds"] for record in records],
                  [record["eval_loss"] for record in records])
 

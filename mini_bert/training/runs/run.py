@@ -1,14 +1,17 @@
 """A run in a directory: beginning it, and continuing it.
 
-    config.yaml          model, training and data, with everything resolved; it is written when the run can be resumed
+    config.yaml          model, training and data, with everything resolved
     log.jsonl            one line of measurements every few steps
     checkpoints/step-N/  the newest ones
     best/  final/        the model with the lowest held-out loss, and the last one
+
+The directory appears with its config and its first checkpoint, so a run that exists can be resumed. One process at a
+time holds its lock; resuming changes nothing before it has the lock and everything has been checked.
 """
 
 import platform
-import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from math import log
 from pathlib import Path
 from typing import Any
@@ -17,23 +20,18 @@ import numpy as np
 
 from ...core.config import ModelConfig
 from ...core.model import MiniBERT
+from ...core.registry import import_options
 from ...errors import CheckpointError, ConfigError, CorpusError
-from ...files import restore_directory, write_files
+from ...files import claimed, lock_directory, recover, write_files
+from ...readers import read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
 from ...version import __version__
 from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
-from ..loop import Listener, State
+from ..loop import Listener
 from ..trainer import Trainer
-from .checkpoints import (
-    newest_checkpoint,
-    read_optimiser,
-    read_state,
-    remove_newer,
-    require_space,
-    require_writable,
-)
+from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_space
 from .log import Log
 
 CONFIG = "config.yaml"
@@ -45,30 +43,43 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
     run, corpus = Path(out), Corpus.open(data)
     require_fitting(corpus, model)
-    if run.is_dir() and {path.name for path in run.iterdir()} == {"checkpoints"}:
-        shutil.rmtree(run)                            # a run that was killed before it had begun
-    if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        hint = f"continue it with: mini-bert resume {run}" if (run / CONFIG).exists() else "choose another directory"
-        raise CheckpointError(f"{run} exists already; {hint}.")
+    require_free(run)
     training = training.resolved(model)
     network = new_model(model, training, corpus) if initial is None else initial
     objective = make_objective(training, network)
     heldout = objective.heldout(corpus, training)
-    require_writable(run)
-    run.mkdir(parents=True, exist_ok=True)
-    require_space(run, 4 * network.params.flat.nbytes * (training.keep_checkpoints + 1))
     trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
                       tokenizer=corpus.tokenizer, listener=listener, objective=objective)
-    trainer.baselines = baselines(corpus, [part for part in heldout if isinstance(part, MLMBatch)])
-    trainer.save()
+    trainer.baselines = baselines(corpus, [part for part in objective.main_parts(heldout)
+                                            if isinstance(part, MLMBatch)])
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
                             "vocab_digest": corpus.manifest.vocab_digest},
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
                              **trainer.baselines}}
-    write_files(run, {CONFIG: _yaml(description)})
+    with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
+        require_free(run)
+        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1))
+        with claim.filled(require_free) as folder:
+            trainer.lock = lock_directory(folder, _busy(run))             # which it keeps under its new name
+            fill_checkpoint(folder / "checkpoints" / f"step-{trainer.state.step}", network, corpus.tokenizer,
+                            *trainer.snapshot())
+            write_files(folder, {CONFIG: _yaml(description)})
+    trainer.saved = trainer.state.step
     return trainer
+
+
+def require_free(run: Path) -> None:
+    """Refuse a directory for a new run that has anything in it."""
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        hint = f"continue it with: mini-bert resume {run}{import_options()}" if (run / CONFIG).exists() \
+            and (run / "checkpoints").is_dir() else "choose another directory"
+        raise CheckpointError(f"{run} exists already; {hint}.")
+
+
+def _busy(run: Path) -> CheckpointError:
+    return CheckpointError(f"Another process is training in {run}.")
 
 
 def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
@@ -86,6 +97,18 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
     change the result. Changes such as "training.learning_rate=1e-4" do, and are kept in config.yaml.
     """
     run = Path(out)
+    read_run(run)                                         # it is a run
+    with ExitStack() as stack:
+        lock = stack.enter_context(lock_directory(run, _busy(run)))
+        trainer = _resumed(run, threads, data, list(changes), listener)
+        trainer.lock = lock
+        stack.pop_all()                                   # the trainer holds the lock from here on
+    return trainer
+
+
+def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes: list[str],
+             listener: Listener | None) -> Trainer:
+    """The trainer of a run that this process has locked."""
     description = read_run(run)
     corpus = Corpus.open(description["data"]["corpus"] if data is None else data)
     if corpus.fingerprint() != description["data"]["fingerprint"]:
@@ -96,8 +119,9 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
     values = description["training"] | ({"threads": threads} if threads else {})
     values = changed({"training": values}, changes, f"{run / CONFIG}")["training"]
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
-    for name in ("best", "final"):
-        restore_directory(run / name)
+    if training.seed != TrainingConfig.from_dict(description["training"], f"{run / CONFIG}, training").seed:
+        raise ConfigError("training.seed cannot be changed when a run is resumed, as all its random draws depend on "
+                          "it; begin a new run.")
     checkpoint, damaged = newest_checkpoint(run / "checkpoints")
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
@@ -108,11 +132,10 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
                       heldout=objective.heldout(corpus, training), run=run, tokenizer=corpus.tokenizer,
                       listener=listener, objective=objective)
     about = description.get("about")
-    trainer.baselines = {key: float(value) for key, value in about.items() if key in BASELINES} \
-        if isinstance(about, dict) else {}
-    trainer.state = State.from_json(read_state(checkpoint))
-    trainer.saved = trainer.state.step
-    trainer.optimiser.restore(read_optimiser(checkpoint, trainer.optimiser.state), trainer.state.optimiser_steps)
+    trainer.baselines = {key: float(value) for key, value in about.items()
+                         if key in BASELINES and isinstance(value, int | float)} if isinstance(about, dict) else {}
+    trainer.restore(checkpoint)
+    recover(run)                                          # everything fits: now the run may be changed
     remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)
     if changes:
@@ -126,17 +149,10 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
 
 def read_run(run: Path) -> dict[str, Any]:
     """What config.yaml says."""
-    import yaml
-
-    try:
-        description = yaml.safe_load((run / CONFIG).read_text("utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{run} is not a run: it has no {CONFIG}.") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise CheckpointError(f"{run / CONFIG} cannot be read: {' '.join(str(error).split())[:200]}.") from None
+    description = read_yaml(run / CONFIG, CheckpointError, absent=f"{run} is not a run: it has no {CONFIG}.")
     parts = ("model", "training", "data")
     if not isinstance(description, dict) or not all(isinstance(description.get(part), dict) for part in parts) \
-            or not {"corpus", "fingerprint"} <= description["data"].keys():
+            or not all(isinstance(description["data"].get(key), str) for key in ("corpus", "fingerprint")):
         raise CheckpointError(f"{run / CONFIG} is not the config of a run.")
     return description
 

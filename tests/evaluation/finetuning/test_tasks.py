@@ -1,14 +1,16 @@
 """Tasks from files to results, saved and loaded again."""
 
 import json
+import os
 
+import numpy as np
 import pytest
 from task_files import CONFIG, run
 
 import mini_bert
 from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.core.task_model import TaskModel
-from mini_bert.errors import CheckpointError, DataError, InputError
+from mini_bert.errors import CheckpointError, DataError, InputError, MiniBertError
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question, read_questions
 from mini_bert.evaluation.formats.tables import Labelled
@@ -128,8 +130,8 @@ def saved(tmp_path, tokenizer):
     ({"labels": ["bad"]}, "there are 1 labels for 2 outputs"), ({"labels": 5}, "labels must be a list"),
     ({"labels": []}, "there are 0 labels for 2 outputs"), ({"labels": [1, 2]}, "labels must be a list of text"),
     ({"outputs": "x"}, "outputs must be a positive integer"), ({"outputs": None}, "outputs must be a positive integer"),
-    ({"head": "tail"}, "there is no head 'tail'"), ({"head": 3}, "must be text"), ({"task": None}, "must be text"),
-    ({"outputs": 3, "labels": ["a", "b", "c"]}, "does not fit")])
+    ({"head": "tail"}, "task_head: 'tail' is not a choice"), ({"head": 3}, "must be text"),
+    ({"task": None}, "must be text"), ({"outputs": 3, "labels": ["a", "b", "c"]}, "is not the one that")])
 def test_an_invalid_task_json_is_refused(saved, change, words):
     file = saved / "task.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
@@ -143,14 +145,54 @@ def test_a_tokenizer_of_another_model_is_refused(saved, tokenizer):
         load_task(saved)
 
 
-def test_an_interrupted_save_does_not_mix_two_models(saved, tokenizer, monkeypatch):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_save_that_fails_leaves_the_old_model(saved, tokenizer, monkeypatch, reason):
+    before = {file.name: file.read_bytes() for file in saved.iterdir()}
 
-    monkeypatch.setattr("mini_bert.evaluation.tasks.storage.write_files", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    def fail(*arguments):
+        raise reason
+
+    monkeypatch.setattr("mini_bert.evaluation.tasks.storage.write_files", fail)
+    with pytest.raises((KeyboardInterrupt, CheckpointError)):
         save_task(saved, TaskModel(MiniBERT(CONFIG, seed=1), "sequence", 2), tokenizer, "any", ["no", "yes"], {})
-    with pytest.raises(CheckpointError, match=r"has no task\.json"):
+    assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
+    assert [path.name for path in saved.parent.iterdir()] == ["task"]
+    assert load_task(saved).labels == ["bad", "good"]
+
+
+def test_a_name_that_is_not_utf_8_is_saved(tmp_path, tokenizer):
+    model = TaskModel(MiniBERT(CONFIG), "sequence", 2)
+    save_task(tmp_path / "task", model, tokenizer, "any", ["bad", "good"], {"from": os.fsdecode(b"caf\xe9")})
+    assert load_task(tmp_path / "task").labels == ["bad", "good"]
+
+
+def test_a_folder_with_anything_else_is_not_replaced(saved, tokenizer):
+    (saved / "notes.txt").write_text("mine")
+    with pytest.raises(CheckpointError, match=r"such as notes\.txt"):
+        save_task(saved, TaskModel(MiniBERT(CONFIG), "sequence", 2), tokenizer, "any", ["bad", "good"], {})
+    assert (saved / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "task.safetensors", "config.json", "task.json", "vocab.txt"])
+def test_a_flipped_bit_of_a_task_model_is_noticed_or_changes_nothing(saved, name, rng):
+    """Some bits of JSON change nothing, such as those of white space; all others are noticed."""
+    before, content = load_task(saved), (saved / name).read_bytes()
+    for place in rng.integers(8 * len(content), size=60):
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        (saved / name).write_bytes(flipped)
+        try:
+            after = load_task(saved)
+        except MiniBertError:
+            continue
+        assert np.array_equal(after.model.params.flat, before.model.params.flat)
+        assert (after.labels, after.task, after.model.config) == (before.labels, before.task, before.model.config)
+        assert after.tokenizer.vocabulary.pieces == before.tokenizer.vocabulary.pieces
+
+
+def test_an_encoder_of_another_model_is_noticed(saved):
+    MiniBERT(CONFIG, seed=5).save(saved)
+    with pytest.raises(CheckpointError, match="not the encoder"):
         load_task(saved)
 
 

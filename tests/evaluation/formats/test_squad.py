@@ -9,7 +9,8 @@ from mini_bert.evaluation.formats.squad import Question, make_question, read_que
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    ("{", "not JSON"), ("3", "neither SQuAD's JSON"), ('[{"question": "a"}]', "item 0: it needs the fields"),
+    ("{", "cannot be read as JSON"), ("3", "neither SQuAD's JSON"),
+    ('[{"question": "a"}]', "item 0: it needs the fields"),
     ('{"data": [{"paragraphs": [{"context": "", "qas": []}]}]}', "no question"), ('{"data": [1]}', "not SQuAD's JSON"),
     ('[{"question": "a", "context": "b", "answer": "c"}]', "no question whose answer occurs")])
 def test_a_malformed_file_of_questions_is_refused(tmp_path, content, words):

@@ -12,7 +12,7 @@ from ...arrays import Array
 from ...cache import Deferred
 from ...config import ModelConfig
 from ...context import Context
-from ...formulas import Formula, Steps, StepSpec
+from ...formulas import Formula, Steps, StepSpec, Terms
 from ...module import Layout, ScoreTerm, Sizes
 from ...ops.attention import WEIGHTED_SUM, attention_backward, attention_forward, scores_formula
 from ...ops.softmax import FORMULA as SOFTMAX
@@ -21,9 +21,9 @@ from ...registry import make, parse_words, register
 from ..linear import Linear
 
 TO_HEADS = Formula("to heads", "split({0} {W} + {b})", ("join(d{y}) {W}^T",),
-                   {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"})
+                   {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"}, terms=Terms.LINEAR)
 FROM_HEADS = Formula("from heads", "join({0}) {W} + {b}", ("split(d{y} {W}^T)",),
-                     {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"})
+                     {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"}, terms=Terms.LINEAR)
 
 
 @register("attention", "multi_head")
@@ -136,5 +136,6 @@ class SelfAttention:
     def floats(self, sizes: Sizes) -> int:
         H, weights = self.query.shape[1], self.num_heads * sizes.length
         dropped = weights // 4 if self.rate else 0                   # a mask of one byte per element
-        return 2 * H * sizes.tokens + sizes.rows * (2 * H + weights + dropped) \
+        bias = weights if any(term.steps("Q", "K")[3] is not None for term in self.terms) else 0      # the sum of all
+        return 2 * H * sizes.tokens + sizes.rows * (2 * H + weights + dropped + bias) \
             + sum(term.floats(sizes) for term in self.terms)

@@ -8,7 +8,8 @@ The loss of each is the cross-entropy of its rows of scores, so all share its ba
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from enum import Enum
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,10 +25,21 @@ from ..linear import Linear
 from .poolers import first_tokens
 
 
-class TaskHead(ABC):
-    """A linear map behind dropout. `outputs` is its width: labels, or two for a span."""
+class Answers(Enum):
+    """What the rows of a head's scores choose: what is learned with it, and how its predictions are read."""
 
-    labelled = True           # are its outputs labels?
+    SEQUENCE = "one label per sequence"
+    TOKENS = "one label per chosen token"
+    SPAN = "the first and the last token of a span"
+
+
+class TaskHead(ABC):
+    """A linear map behind dropout. `outputs` is its width: labels, or two for a span.
+
+    Unless a subclass says otherwise, its scores (B, C) are of one label per sequence.
+    """
+
+    answers: ClassVar[Answers] = Answers.SEQUENCE
 
     def __init__(self, config: ModelConfig, outputs: int, dropout: float = 0.0):
         self.linear = Linear("task_W", "task_b", config.hidden_size, outputs, config.init_std, component="task_head",
@@ -48,9 +60,9 @@ class TaskHead(ABC):
     def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         """dscores (N, C) -> dhidden (M, H)."""
 
-    @abstractmethod
     def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
         """The scores (N, C), sequence by sequence."""
+        return list(scores[:, None])                                             # (1, C) each
 
     def example_targets(self, reads: BoolArray, rng: np.random.Generator) -> IntArray:
         """Right answers, drawn at random, for a batch in which it reads these tokens: for gradient checks."""
@@ -85,9 +97,6 @@ class SequenceHead(TaskHead):
         dpooled = dpooled / counts[:, None].astype(dpooled.dtype)                # pooled = sum / count
         return np.repeat(dpooled, counts, axis=0)                                # each row of a sum gets all of it
 
-    def by_sequence(self, scores: Array, reads: BoolArray) -> list[Array]:
-        return list(scores[:, None])                                             # (1, C) each
-
 
 @register("task_head", "first_token")
 class FirstTokenHead(SequenceHead):
@@ -100,6 +109,8 @@ class FirstTokenHead(SequenceHead):
 @register("task_head", "tokens")
 class TokenHead(TaskHead):
     """Labels of chosen tokens, such as the first piece of each word."""
+
+    answers = Answers.TOKENS
 
     def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
         dropped, drop = dropout_forward(hidden, self.rate, ctx.dropout("head", self.rate))
@@ -121,7 +132,7 @@ class TokenHead(TaskHead):
 class SpanHead(TokenHead):
     """Where an answer starts and where it ends: two distributions over the chosen tokens of each sequence."""
 
-    labelled = False
+    answers = Answers.SPAN
 
     def __init__(self, config: ModelConfig, outputs: int = 2, dropout: float = 0.0):
         super().__init__(config, 2, dropout)

@@ -16,25 +16,15 @@ from ..context import EvaluationContext
 from ..rows import Figure, PartResult, SummaryRow, interval_note, with_interval
 
 
-def parts_of_speech(context: EvaluationContext) -> PartResult:
-    return _labels(context, "pos", context.tasks.treebank)
-
-
-def relations(context: EvaluationContext) -> PartResult:
-    return _labels(context, "deplabel", context.tasks.treebank)
-
-
-def entities(context: EvaluationContext) -> PartResult:
-    return _labels(context, "ner", context.tasks.entities)
-
-
 def _sets(context: EvaluationContext, files: Splits | None) -> dict[str, Any]:
     assert files is not None
     return {"train": context.sentences(files.train), "test": context.sentences(files.test),
             "dev": None if files.dev is None else context.sentences(files.dev)}
 
 
-def _labels(context: EvaluationContext, task: str, files: Splits | None) -> PartResult:
+def labels(context: EvaluationContext, task: str) -> PartResult:
+    """One label per word: pos, deplabel or ner."""
+    files = context.tasks.entities if task == "ner" else context.tasks.treebank
     sets = _sets(context, files)
     if task == "ner" and not any(sentence.entities for sentence in sets["train"]):
         raise DataError(f"{files and files.train} has no named entities.")

@@ -131,7 +131,7 @@ def _run(context: EvaluationContext, task: Task[Any], name: str, *, alone: bool 
 
 def _row(found: TaskResult, name: str, trials: int) -> SummaryRow:
     random = found.from_random.get(found.main)
-    return SummaryRow(f"{_NAMES[found.main]}, {name}", with_interval(found.interval(), trials), found.baselines,
+    return SummaryRow(f"{_NAMES[found.main]}, {name}", with_interval(found.mean[found.main], trials), found.baselines,
                       None if random is None else with_interval(over_seeds(random), trials),
                       sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
                       + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))

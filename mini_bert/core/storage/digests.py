@@ -1,0 +1,48 @@
+"""Digests of arrays and of JSON, by which a file that has changed since it was written is noticed.
+
+They guard against damage, not against forgery. A digest of all bytes would take longer than reading them, so what is
+hashed is the sums of the numbers, read as 64-bit integers in a table of 512 columns: the sum of each row and of each
+column of 256 rows. A change of one bit changes a row and a column; zeroed, shifted or exchanged pieces change many.
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array
+
+DIGEST = "digest"                         # in the metadata of a safetensors file: of its arrays
+_COLUMNS, _ROWS = 512, 256                # a table of 1 MB
+
+
+class _Hash(Protocol):
+    def update(self, data: Any, /) -> None: ...
+
+
+def tensors_digest(tensors: Mapping[str, Array]) -> str:
+    """A digest of the names, kinds, shapes and values of arrays, in any order."""
+    digest = blake2b(digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype.str[1:]} {tensor.shape}\n".encode("utf-8", "surrogatepass"))
+        _add(digest, np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("<")).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
+
+
+def _add(digest: _Hash, data: npt.NDArray[np.uint8]) -> None:
+    rows = len(data) // (8 * _COLUMNS)
+    table = data[: rows * 8 * _COLUMNS].view("<u8").reshape(rows, _COLUMNS)
+    for start in range(0, rows, _ROWS):
+        part = table[start : start + _ROWS]
+        digest.update(np.add.reduce(part, axis=1).data)
+        digest.update(np.add.reduce(part, axis=0).data)
+    digest.update(data[rows * 8 * _COLUMNS :].data)
+
+
+def json_digest(content: Any) -> str:
+    """A digest of JSON data, however it is spaced and ordered."""
+    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,14 @@
+"""Writing to disk so that a crash leaves the old state or the new one: files, directories, and the locks around them.
+
+    write_files      files in a directory: a temporary name, fsync, rename
+    claimed          the right to make, replace or remove one directory, whole or not at all
+    lock_directory   the right to change what is inside a directory
+    checksums        digests of files and of arrays, for noticing damage when they are read
+"""
+
+from .claims import Claim, claimed, recover, remove_directory, save_files
+from .locks import Lock, lock_directory
+from .writing import sync_directory, write_files
+
+__all__ = ["Claim", "Lock", "claimed", "lock_directory", "recover", "remove_directory", "save_files",
+           "sync_directory", "write_files"]

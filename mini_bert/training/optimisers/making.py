@@ -1,0 +1,56 @@
+"""From the words of a config to the optimiser that they name, with what it wraps."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...core.params import Parameters
+from ...core.registry import Word, check_options, find, make_with, parse_word, words
+from ...errors import ConfigError
+from .optimiser import Optimiser
+from .wrapper import Wrapper
+
+
+def optimiser_from(text: str, params: Parameters, settings: Mapping[str, Any]) -> Optimiser:
+    """The optimiser of `adamw`, or of `lookahead(adamw, k=6)`. Every word gets those of the settings that it takes."""
+    made: Any = params
+    for word in reversed(optimiser_words(text)):
+        made = make_with("optimiser", word, made, settings)
+    optimiser: Optimiser = made
+    return optimiser
+
+
+def optimiser_words(text: str) -> list[Word]:
+    """The words from the outermost to the one that takes the steps, each without the word that it wraps."""
+    return list(_unwrapped(parse_word(text, "optimiser")))
+
+
+def plain_words() -> list[str]:
+    """The words that name an optimiser by themselves."""
+    return [word for word in words("optimiser") if not _wraps(word)]
+
+
+def _wraps(word: str) -> bool:
+    named = find("optimiser", word).named
+    return isinstance(named, type) and issubclass(named, Wrapper)
+
+
+def _unwrapped(word: Word) -> Iterator[Word]:
+    wraps = _wraps(word.name)
+    inner = [argument for argument in word.arguments if isinstance(argument, Word)]
+    if wraps and len(inner) != 1:
+        raise ConfigError(f"optimiser: {word.name} wraps one other optimiser; write {word.name}(adamw), not {word}.")
+    if inner and not wraps:
+        raise ConfigError(f"optimiser: {word.name} wraps no other optimiser, unlike {word}.")
+    own = Word(word.name, tuple(argument for argument in word.arguments if argument not in inner), word.options)
+    check_options("optimiser", own)
+    if "learning_rate" in own.options:
+        raise ConfigError(f"optimiser: {word.name} takes its learning rate from the schedule; set learning_rate "
+                          f"itself, not {word}.")
+    yield own
+    if inner:
+        yield from _unwrapped(inner[0])
+
+
+def optimiser_floats(text: str, parameters: int) -> int:
+    """How many numbers the optimiser keeps for so many parameters."""
+    return sum(find("optimiser", word.name).named.floats(parameters) for word in optimiser_words(text))

@@ -1,0 +1,45 @@
+"""Optimisers around another optimiser: `lookahead(adamw, k=6)`.
+
+The inner optimiser takes the steps; a wrapper acts on the parameters behind each of them. Its own state arrays and
+those of the inner one are saved and restored together, the inner ones' names behind "inner.".
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.params import Parameters
+from ..workers import Workers
+from .optimiser import Measures, Optimiser
+
+
+class Wrapper(Optimiser):
+    """A subclass has the names of its own state arrays and `after_step`."""
+
+    def __init__(self, inner: Optimiser):
+        self.inner, self.params = inner, inner.params
+        self.learning_rate, self.weight_decay, self.t = inner.learning_rate, inner.weight_decay, inner.t
+        self.state = {name: np.zeros_like(inner.params.flat) for name in self.states}
+        self.state |= {f"inner.{name}": array for name, array in inner.state.items()}
+        self._chunks = inner._chunks
+
+    def after_step(self) -> None:
+        """Act on `self.params`, which the inner optimiser has just moved for the t-th time."""
+        raise TypeError(f"{type(self).__name__} has no after_step.")
+
+    def step(self, gradients: Parameters, *, learning_rate: float | None = None, scale: float = 1.0,
+             workers: Workers | None = None, measure: bool = False) -> Measures | None:
+        measures = self.inner.step(gradients, learning_rate=learning_rate, scale=scale, workers=workers,
+                                   measure=measure)
+        self.t = self.inner.t
+        self.after_step()
+        return measures
+
+    def restore(self, state: Mapping[str, Array], steps: int) -> None:
+        super().restore(state, steps)
+        self.inner.restore({name: array.copy() for name, array in self.inner.state.items()}, steps)
+
+    def evaluation_weights(self) -> AbstractContextManager[None]:
+        return self.inner.evaluation_weights()

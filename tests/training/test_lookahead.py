@@ -1,0 +1,114 @@
+"""Wrappers of optimisers: Lookahead by its formula, what it saves, and what reaches the optimiser inside."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mini_bert import ConfigError, MiniBERT, load_preset
+from mini_bert.core.params import Parameters, ParamSpec
+from mini_bert.training.config import TrainingConfig, make_optimiser
+from mini_bert.training.memory import training_memory
+from mini_bert.training.optimisers.adamw import AdamW
+from mini_bert.training.optimisers.lookahead import Lookahead
+from mini_bert.training.optimisers.sgd import SGD
+from mini_bert.training.runs.run import resume_run, start_run
+
+LAYOUT = [ParamSpec("W", (30, 40), 1.0), ParamSpec("b", (40,), 1.0)]
+
+
+def made() -> Parameters:
+    params = Parameters(LAYOUT, np.float64)
+    params.initialise(0)
+    return params
+
+
+def gradients(step: int) -> Parameters:
+    grads = Parameters(LAYOUT, np.float64)
+    grads.flat[...] = np.random.default_rng(step).standard_normal(grads.flat.size)
+    return grads
+
+
+@pytest.mark.parametrize(("k", "alpha"), [(6, 0.5), (1, 0.3), (5, 1.0)])
+def test_a_hundred_steps_are_those_of_the_formula(k, alpha):
+    params = made()
+    lookahead = Lookahead(SGD(params, 0.1, momentum=0.9, weight_decay=0.0), k=k, alpha=alpha)
+    fast, slow, b = params.flat.copy(), params.flat.copy(), 0.0
+    for t in range(1, 101):
+        lookahead.step(gradients(t))
+        b = 0.9 * b + gradients(t).flat
+        fast = fast - 0.1 * b
+        if t % k == 0:
+            slow = slow + alpha * (fast - slow)
+            fast = slow
+        np.testing.assert_allclose(params.flat, fast, rtol=0, atol=1e-12)
+        with lookahead.evaluation_weights():
+            np.testing.assert_allclose(params.flat, slow, rtol=0, atol=1e-12)
+    assert lookahead.t == 100
+
+
+def test_wrappers_nest_and_settings_reach_the_one_inside():
+    config = TrainingConfig(optimiser="lookahead(lookahead(adamw(beta2=0.95), k=2), k=3, alpha=0.8)", beta1=0.7,
+                            weight_decay=0.3, freeze="b")
+    params = made()
+    outer = make_optimiser(config, params)
+    inner = outer.inner.inner
+    assert (outer.k, outer.alpha, outer.inner.k, outer.inner.alpha) == (3, 0.8, 2, 0.5)
+    assert (inner.beta1, inner.beta2, inner.weight_decay) == (0.7, 0.95, 0.3)
+    assert isinstance(inner, AdamW)
+    assert set(outer.state) == {"slow", "inner.slow", "inner.inner.m", "inner.inner.v"}
+    before = params["b"].copy()
+    for t in range(1, 8):
+        outer.step(gradients(t))
+    assert np.array_equal(params["b"], before)
+    again = make_optimiser(config, made())
+    again.restore({name: array.copy() for name, array in outer.state.items()}, outer.t)
+    again.params.flat[...] = params.flat
+    for t in range(8, 20):
+        for optimiser in (outer, again):
+            optimiser.step(gradients(t))
+    assert again.inner.inner.t == outer.t == 19
+    np.testing.assert_array_equal(again.params.flat, params.flat)
+
+
+def test_a_killed_run_ends_with_the_same_bytes_and_the_slow_weights_are_saved(model_config, settings, corpus, tmp_path):
+    config = replace(settings, optimiser="lookahead(adamw, k=5)")          # the last step is no multiple of k
+    whole = start_run(model_config, config, corpus.directory, tmp_path / "whole")
+    whole.train()
+    killed = start_run(model_config, config, corpus.directory, tmp_path / "killed")
+    with killed._loop() as loop:
+        for _ in range(7):
+            killed._advance(loop)
+    killed.lock.release()
+    resumed = resume_run(tmp_path / "killed", threads=1)
+    assert resumed.state.step == 4
+    resumed.train()
+    np.testing.assert_array_equal(whole.model.params.flat, resumed.model.params.flat)
+    np.testing.assert_array_equal(whole.optimiser.slow, resumed.optimiser.slow)
+    assert not np.array_equal(whole.model.params.flat, whole.optimiser.slow)
+    np.testing.assert_array_equal(MiniBERT.load(tmp_path / "killed" / "final").params.flat, whole.optimiser.slow)
+
+
+@pytest.mark.parametrize(("word", "said"), [
+    ("lookahead", r"wraps one other optimiser; write lookahead\(adamw\)"), ("lookahead(6)", "wraps one other"),
+    ("lookahead(adamw, sgd)", "wraps one other"), ("adamw(sgd)", "adamw wraps no other"),
+    ("lookahead(newton)", "'newton' is not a choice"), ("lookahead(adamw, k=0)", "k must be a whole number"),
+    ("lookahead(adamw, k=2.5)", "k must be a whole number"), ("lookahead(adamw, alpha=2)", "alpha must be above 0"),
+    ("lookahead(adamw(k=2))", r"adamw\(k=2\) cannot be made"), ("lookahead(adamw, m=2)", "its options are k, alpha"),
+    ("lookahead(adamw(learning_rate=3))", "takes its learning rate from the schedule"),
+    ("lookahead(sgd)", "beta1 is set, but the optimiser")])
+def test_wrong_words_are_answered_in_a_sentence(word, said):
+    with pytest.raises(ConfigError, match=said):
+        make_optimiser(TrainingConfig(optimiser=word, beta1=0.5), made())
+
+
+def test_an_optimiser_without_weight_decay_is_one_whose_decay_is_zero():
+    assert make_optimiser(TrainingConfig(optimiser="sgd", weight_decay=0.0, beta1=0.0), made()).weight_decay == 0
+
+
+def test_the_forecast_counts_what_each_optimiser_keeps():
+    config = load_preset("mini")
+    n = 4 * MiniBERT(config, seed=None).get_parameter_count()
+    kept = {word: training_memory(config, 8, optimiser=word).optimiser / n
+            for word in ("adamw", "sgd", "lookahead(adamw)", "lookahead(lookahead(sgd))")}
+    assert kept == {"adamw": 2, "sgd": 1, "lookahead(adamw)": 3, "lookahead(lookahead(sgd))": 3}

@@ -16,7 +16,7 @@ FOUNDATION = {"errors", "files", "interrupts", "palette", "pretrained", "randomn
 ALLOWED = {
     "core": set(),
     "text": set(),
-    "checks": {"core", "configs", "objectives", "evaluation", "analysis"},
+    "checks": {"core", "configs", "objectives", "training", "evaluation", "analysis"},
     "configs": {"core"},
     "objectives": {"core", "text"},
     "training": {"core", "text", "configs", "objectives"},

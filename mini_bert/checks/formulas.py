@@ -108,7 +108,9 @@ def _compared(subject: str, case: str, step: str, equations: tuple[str, ...], fo
     which = f"The formula {' + '.join(sorted(formulas)) or 'of the loss'}, {equations[0]},"
     try:
         with np.errstate(all="ignore"):
-            error = relative_error(np.broadcast_to(value(), array.shape), array)
+            found, hidden = np.broadcast_to(value(), array.shape), np.isneginf(array)      # keys that are not seen
+            error = relative_error(found[~hidden], array[~hidden]) if np.array_equal(np.isneginf(found), hidden) \
+                else float("inf")
     except _MISFITS as failure:
         return FormulaResult(subject, case, step, float("nan"), f"{which} of {subject} cannot be evaluated for {step}: "
                                                                 f"{failure}")

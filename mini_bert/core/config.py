@@ -14,8 +14,8 @@ from .registry import find, parse_words
 
 PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
 
-SLOTS = ("position_embeddings", "attention", "feedforward", "activation", "norm", "block", "stack", "mlm_head",
-         "pooler")             # fields that are words
+SLOTS = ("embeddings", "position_embeddings", "attention", "feedforward", "activation", "norm", "block", "stack",
+         "mlm_head", "pooler")             # fields that are words
 # sizes, and what no file may ask for: far beyond any BERT, and near enough to fail at once
 _LARGEST = {"num_layers": 1000, "num_heads": 10_000, "hidden_size": 100_000, "intermediate_size": 1_000_000,
             "vocab_size": 10_000_000, "max_seq_length": 1_000_000}
@@ -32,8 +32,10 @@ class ModelConfig(Settings):
     intermediate_size: int = 768          # I
     vocab_size: int = 8192                # V
     max_seq_length: int = 64              # T
+    embedding_size: int = 0               # E, of the embeddings, if another than H; 0 for H
     token_types: int = 0                  # segments to tell apart, as BERT's sentences A and B; 0 for none
     # slots, and switches of what fills them
+    embeddings: str = "sum"
     position_embeddings: str = "learned"
     embedding_layernorm: bool = False
     attention: str = "multi_head"
@@ -61,8 +63,9 @@ class ModelConfig(Settings):
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
             if getattr(self, name) > _LARGEST[name]:
                 raise ConfigError(f"{name} must be at most {_LARGEST[name]:,}, not {getattr(self, name)}.")
-        if self.token_types < 0:
-            raise ConfigError(f"token_types must be 0 (none) or more, not {self.token_types}.")
+        for name, none in (("token_types", "none"), ("embedding_size", "that of the model")):
+            if not 0 <= getattr(self, name) <= 100_000:
+                raise ConfigError(f"{name} must be 0 ({none}) or more, up to 100,000, not {getattr(self, name)}.")
         if self.hidden_size % self.num_heads:
             raise ConfigError(f"num_heads={self.num_heads} does not divide hidden_size={self.hidden_size}: "
                               f"each head takes hidden_size / num_heads features; "
@@ -73,6 +76,10 @@ class ModelConfig(Settings):
         for name in ("layernorm_eps", "init_std"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be a positive number, not {getattr(self, name)}.")
+
+    @property
+    def embedding_width(self) -> int:     # E
+        return self.embedding_size or self.hidden_size
 
     @property
     def head_size(self) -> int:           # d_k

@@ -7,13 +7,13 @@ module can be applied twice, or by two threads.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..errors import InputError
 from ..randomness import generator
-from .arrays import BoolArray
+from .arrays import Array, BoolArray, IntArray
 from .hooks import Hook, in_layer, no_hook
 from .selection import Selection
 
@@ -43,12 +43,33 @@ class Dropout:
         return generator(seed, "dropout", *purpose, self.layer, place)
 
 
+class Memory(Protocol):
+    """Earlier tokens that attention reads beside those of the pass: of a text that is read part by part.
+
+    `length` of them come before the first token of the pass. A recurrent stack keeps the rows that its layers were
+    given, and their keys are computed again; a generator keeps the keys and values themselves.
+    """
+
+    length: int
+
+    def in_layer(self, layer: int) -> "Memory": ...
+
+    def rows(self, x: Array) -> Array:
+        """x (B, T, H) -> with the earlier rows of this layer in front (B, length + T, H), or as it is."""
+
+    def keys_values(self, K: Array, V: Array) -> tuple[Array, Array]:
+        """(B, A, T, d_k) -> with the earlier keys and values in front (B, A, length + T, d_k), or as they are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Context:
     """A batch of B sequences of T tokens, and how its pass is run."""
 
     select: Selection                     # the tokens that are computed to the end: the queries of attention
     key_mask: BoolArray | None = None     # (B, T), True at real tokens; None if nothing is padding
+    ids: IntArray | None = None           # (B, T), the tokens
+    types: IntArray | None = None         # (B, T), the segment of each token, where segments are told apart
+    memory: Memory | None = None          # what attention reads of earlier tokens
     hook: Hook = no_hook
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
@@ -59,11 +80,31 @@ class Context:
     def in_layer(self, layer: int, *, last: bool) -> "Context":
         """For one layer: all tokens are computed in it, unless it is the last."""
         return replace(self, select=self.select if last else self.select.everything(),
-                       hook=in_layer(self.hook, layer), dropout=Dropout(self.dropout.key, layer))
+                       hook=in_layer(self.hook, layer), dropout=Dropout(self.dropout.key, layer),
+                       memory=None if self.memory is None else self.memory.in_layer(layer))
 
     def in_part(self, part: str) -> "Context":
         """For a head or another part that is no layer: its dropout is drawn under its own name."""
         return replace(self, dropout=Dropout(self.dropout.key, part))
+
+    @property
+    def earlier(self) -> int:
+        """How many tokens come before the first one of this pass."""
+        return 0 if self.memory is None else self.memory.length
+
+    def query_positions(self) -> IntArray:
+        """The position of each query in its text: (1, T), or (B, m), where the grid is not filled that of no token."""
+        return self.select.query_positions() + self.earlier
+
+    def key_positions(self) -> IntArray:
+        """The position of each key in its text, the remembered ones first: (earlier + T,)."""
+        return np.arange(self.earlier + self.select.T)
+
+    def real_keys(self) -> BoolArray | None:
+        """(B, earlier + T), True at the keys that are not padding; None if none is."""
+        if self.key_mask is None or not self.earlier:
+            return self.key_mask
+        return np.concatenate([np.ones((len(self.key_mask), self.earlier), bool), self.key_mask], axis=1)
 
     def table(self, key: Any, compute: Callable[[], Table]) -> Table:
         """What `compute` gives, computed once per pass for all layers that ask with the same key."""

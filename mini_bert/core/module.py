@@ -58,8 +58,8 @@ class Norm(Protocol):
 class ScoreTerm(Protocol):
     """Something that acts on attention's queries and keys, or adds to its scores. Attention holds a list of them.
 
-    Q is (B, A, m, d_k) and K (B, A, T, d_k); `ctx.select.query_positions()` says where the m queries of a sequence
-    are. `core/modules/attention/scores` has a base class whose methods do nothing.
+    Q is (B, A, m, d_k) and K (B, A, T, d_k); `ctx.query_positions()` and `ctx.key_positions()` say where they are in
+    their text. `core/modules/attention/scores` has a base class whose methods do nothing.
     """
 
     def layout(self) -> Layout: ...
@@ -75,6 +75,9 @@ class ScoreTerm(Protocol):
 
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
         """From d loss / d scores (B, A, m, T): what the bias sends back to Q and K, or None."""
+
+    def allowed(self, ctx: Context) -> BoolArray | None:
+        """The keys that a query may see (1 or B, m, T), or None for all."""
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         """Its steps, the names of Q and K behind it, and the name of its bias, if it adds one."""

@@ -28,12 +28,14 @@ from ..errors import ConfigError
 # every slot, and what a word in it names
 SLOTS = {
     "activation": "core.ops.Activation: an element-wise operation",
-    "norm": "core.module.Norm: normalises rows; made from (config, name, layer, component)",
+    "norm": "core.module.Norm: normalises rows; made from (config, name, layer, component), "
+            "and for rows of another width from size too",
     "score_term": "core.module.ScoreTerm: acts on attention's queries, keys or scores; made from (config, layer)",
     "attention": "a Module that mixes tokens: made from (config, layer)",
     "feedforward": "a Module that works on each token: made from (config, layer)",
     "block": "a Module, one layer of the model, whose result is its step hidden: made from (config, layer)",
     "stack": "core.module.Stack: how layers are run; made from (config)",
+    "embeddings": "a Module from token ids to the rows of the first layer: made from (config)",
     "position_embeddings": "core.module.Positions: what tells the first layer where a token is; made from (config)",
     "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
     "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",

@@ -50,6 +50,14 @@ class Selection:
         grid[self._slots] = self.rows % self.T
         return grid.reshape(self.B, self.m)
 
+    def keys(self, x: Array) -> Array:
+        """The rows of x that attention can read: the B*T tokens."""
+        return x
+
+    def keys_backward(self, dkeys: Array) -> Array:
+        """dkeys (B*T, H) -> dx, to which `take_backward` adds what the queries send back."""
+        return dkeys
+
     def take(self, x: Array) -> Array:
         """x (B*T, H) -> its selected rows (M, H)."""
         if self.rows is None:

@@ -1,13 +1,13 @@
 """The modules of a model, chosen by its config's words, in the order of the data."""
 
 from dataclasses import replace
+from typing import Any
 
 from ..config import ModelConfig
 from ..formulas import Steps
 from ..module import Head, Layout, Norm, Sizes, Stack, names_of
 from ..params import ParamSpec
 from ..registry import make
-from .embeddings.embeddings import Embeddings
 from .heads.absent import NoHead
 
 
@@ -15,7 +15,7 @@ class Modules:
     """Parts without numbers: what a model is made of, and where its parameters are."""
 
     def __init__(self, config: ModelConfig):
-        self.embed = Embeddings(config)
+        self.embed: Any = make("embeddings", config.embeddings, config)
         self.stack: Stack = make("stack", config.stack, config)
         self.final_ln: Norm | None = make("norm", config.norm, config, "final_ln") if config.final_layernorm else None
         self.mlm_head: Head = make("mlm_head", config.mlm_head, config)

@@ -1,14 +1,15 @@
 """Scaled dot-product attention, for every sequence and head at once.
 
-    S = Q K^T / sqrt(d_k) + bias      S = -inf at keys that are padding      P = softmax(S)      C = drop(P) V
+    S = Q K^T / sqrt(d_k) + bias      S = -inf at hidden keys      P = softmax(S)      C = drop(P) V
 
     dV = drop(P)^T dC      dP = drop'(dC V^T)      dS = softmax'(dP) = dbias
     dQ = dS K / sqrt(d_k)  dK = dS^T Q / sqrt(d_k)
 
-A hidden key has P = 0 exactly, hence dS = 0: nothing flows into padding. There may be fewer queries than keys, and no
-bias. Derivation: docs/math/attention.md
+Hidden are keys that are padding, and those that a query may not see. They have P = 0 exactly, hence dS = 0: nothing
+flows into them. There may be fewer queries than keys, and no bias. Derivation: docs/math/attention.md
 """
 
+from collections.abc import Callable
 from math import sqrt
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ class AttentionCache(NamedTuple):
     K: Array
     V: Array
     key_mask: BoolArray | None
+    allowed: BoolArray | None
     bias: Array | None
     weights: Array            # P, before dropout
     dropout: DropoutCache
@@ -34,16 +36,18 @@ class AttentionCache(NamedTuple):
     @property
     def scores(self) -> Array:
         """S, for the reader: the backward does not need it, so it is computed again."""
-        return _scores(self.Q, self.K, self.key_mask, self.bias)
+        return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)
 
 
-def _scores(Q: Array, K: Array, key_mask: BoolArray | None, bias: Array | None) -> Array:
+def _scores(Q: Array, K: Array, key_mask: BoolArray | None, allowed: BoolArray | None, bias: Array | None) -> Array:
     scores: Array = Q @ K.transpose(0, 1, 3, 2)                # (B, A, Tq, T)
     scores *= 1 / sqrt(Q.shape[3])
     if bias is not None:
         scores += bias
     if key_mask is not None:
         scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
+    if allowed is not None:
+        scores += np.where(allowed, 0, -np.inf).astype(Q.dtype)[:, None]
     return scores
 
 
@@ -54,23 +58,25 @@ def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
 
 def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
                       rng: np.random.Generator | None = None, hook: Hook = no_hook, *,
-                      bias: Array | None = None) -> tuple[Array, AttentionCache]:
+                      bias: Array | None = None,
+                      allowed: BoolArray | None = None) -> tuple[Array, AttentionCache]:
     """Q (B, A, Tq, d_k), K and V (B, A, T, d_k), key_mask (B, T), True at real tokens -> C like Q.
 
-    `bias` is added to the scores (B, A, Tq, T) and broadcast to their shape, which its gradient has.
+    `bias` is added to the scores (B, A, Tq, T) and broadcast to their shape, which its gradient has. `allowed`
+    (1 or B, Tq, T) is True at the keys that a query may see.
     """
     B, A, Tq, d_k = Q.shape
-    scores = hook("scores", _scores(Q, K, key_mask, bias))
+    scores = hook("scores", _scores(Q, K, key_mask, allowed, bias))
     weights, _ = softmax_forward(scores, out=scores)
     weights = hook("attention_weights", weights)
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
-    return context, AttentionCache(Q, K, V, key_mask, bias, weights, dropout)
+    return context, AttentionCache(Q, K, V, key_mask, allowed, bias, weights, dropout)
 
 
 def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_hook) -> tuple[Array, ...]:
     """dcontext (B, A, Tq, d_k) -> dQ, dK, dV, and dbias if there was a bias."""
-    Q, K, V, _, bias, weights, dropout = cache
+    Q, K, V, _, _, bias, weights, dropout = cache
     (B, A, Tq, d_k), T = Q.shape, K.shape[2]
     dropped = dropout_backward(weights, dropout)               # drop(P) again: dropout is its own transpose
     # context = dropped V
@@ -91,11 +97,12 @@ FORMULA = Formula("attention", "softmax({0} {1}^T / sqrt(d_k)) {2}")
 WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"), terms=Terms.WEIGHTED)
 
 
-def scores_formula(biases: int = 0) -> Formula:
-    """The scores of queries {0} and keys {1} with this number of biases added."""
-    added = "".join(f" + {{{i + 2}}}" for i in range(biases))
-    return Formula("scores", "{0} {1}^T / sqrt(d_k)" + added,
-                   ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases), terms=Terms.SCORES)
+def scores_formula(biases: int = 0, hide: Callable[[Array], Array] | None = None) -> Formula:
+    """The scores of queries {0} and keys {1} with this number of biases added; `hide` puts -inf at hidden keys."""
+    score = "{0} {1}^T / sqrt(d_k)" + "".join(f" + {{{i + 2}}}" for i in range(biases))
+    return Formula("scores", score if hide is None else f"hide({score})",
+                   ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases), terms=Terms.SCORES,
+                   functions={} if hide is None else {"hide": hide})
 
 
 _MASK = np.array([[True, True, True, False], [True, False, False, False]])
@@ -106,4 +113,6 @@ CHECKS = [
     Check("dropout", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK, rate=0.3, rng=9),
     Check("bias", lambda rng: [*rng.standard_normal((3, 2, 2, 4, 3)), rng.standard_normal((2, 2, 4, 4))],
           names=("Q", "K", "V", "bias"), key_mask=_MASK),
+    Check("hidden keys", lambda rng: list(rng.standard_normal((3, 2, 2, 4, 3))), key_mask=_MASK,
+          allowed=np.tril(np.ones((1, 4, 4), bool), -1)),      # the first query sees nothing
 ]

@@ -16,11 +16,12 @@ _SAFE = 80.0                  # exp(-80) is a float32 with all its digits
 def softmax_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
     """x (..., n) -> p (..., n), rows summing to one, in the memory of `out` if that is given (it may be x's own).
 
-    An x of -inf gets exactly zero.
+    An x of -inf gets exactly zero. A row of nothing else has no distribution: all of it is zero.
     """
     p: Array = np.subtract(x, _shift(x), out=out)
     np.exp(p, out=p)                                   # the shift changes nothing but overflow
-    p /= (p @ np.ones(p.shape[-1], p.dtype))[..., None]
+    total = (p @ np.ones(p.shape[-1], p.dtype))[..., None]
+    p /= np.maximum(total, np.finfo(p.dtype).tiny)     # the sum is 0, or at least exp(-80)
     return p, p                                        # the output is all that the backward needs
 
 
@@ -28,7 +29,7 @@ def _shift(x: Array) -> Array:
     """The largest x of each row; one number for all rows where that does as well, which is four times faster."""
     top: Array = np.asarray(x.max(initial=-np.inf))
     if top - x.min(initial=np.inf) >= _SAFE:           # a row might be so far below the top that it would vanish
-        top = x.max(axis=-1, keepdims=True)
+        top = np.maximum(x.max(axis=-1, keepdims=True), np.finfo(x.dtype).min)     # -inf - -inf is no number
     return top
 
 

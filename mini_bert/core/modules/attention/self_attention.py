@@ -2,13 +2,17 @@
 
     MHA(x) = concat_a(softmax(Q_a K_a^T / sqrt(d_k)) V_a) W_O,     Q = x W_Q,  K = x W_K,  V = x W_V
 
-Only the selected rows ask (Q); every real token answers (K, V). The config's score terms come in order: each may
-change Q and K before the product, and add to the scores behind it.
+Only the selected rows ask (Q); every real token answers (K, V), the remembered ones of an earlier part of the text
+included. The config's score terms come in order: each may change Q and K before the product, add to the scores behind
+it, and hide keys.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from ...arrays import Array
+import numpy as np
+
+from ...arrays import Array, BoolArray
 from ...cache import Deferred
 from ...config import ModelConfig
 from ...context import Context
@@ -18,6 +22,7 @@ from ...ops.attention import WEIGHTED_SUM, attention_backward, attention_forward
 from ...ops.softmax import FORMULA as SOFTMAX
 from ...params import Gradients, Parameters
 from ...registry import make, parse_words, register
+from ...selection import Selection
 from ..linear import Linear
 
 TO_HEADS = Formula("to heads", "split({0} {W} + {b})", ("join(d{y}) {W}^T",),
@@ -28,14 +33,17 @@ FROM_HEADS = Formula("from heads", "join({0}) {W} + {b}", ("split(d{y} {W}^T)",)
 
 @register("attention", "multi_head")
 class SelfAttention:
-    def __init__(self, config: ModelConfig, layer: int):
+    """With `key_bias=false`, the keys alone have no bias: one that is the same for all keys moves no softmax."""
+
+    def __init__(self, config: ModelConfig, layer: int, key_bias: bool = True):
         H = config.hidden_size
         self.num_heads, self.head_size, self.rate = config.num_heads, config.head_size, config.attention_dropout
         self.terms: list[ScoreTerm] = [make("score_term", word, config, layer)
                                        for word in parse_words(config.score_terms, "score_terms")]
 
         def projection(letter: str, std: float) -> Linear:
-            bias = f"b_{letter}_{layer}" if config.attention_bias else None
+            biased = config.attention_bias and (key_bias or letter != "K")
+            bias = f"b_{letter}_{layer}" if biased else None
             return Linear(f"W_{letter}_{layer}", bias, H, H, std, component="attention", layer=layer,
                           symbol=f"W_{letter}")
 
@@ -62,15 +70,21 @@ class SelfAttention:
         select, hook = ctx.select, ctx.hook
         B, T, H = select.B, select.T, x.shape[1]
         x = hook("attention_input", x)
+        source = select.keys(x)                                                  # (B*T, H)
+        if ctx.memory is not None:                                               # and what was remembered, before it
+            source = ctx.memory.rows(source.reshape(B, T, H)).reshape(-1, H)
         q, query = self.query.forward(params, select.take(x))                    # (M, H)
-        k, key = self.key.forward(params, x)                                     # (B*T, H)
-        v, value = self.value.forward(params, x)
+        k, key = self.key.forward(params, source)
+        v, value = self.value.forward(params, source)
         Q = hook("Q", self._split(select.to_grid(q)))                            # (B, A, m, d_k)
-        K = hook("K", self._split(k.reshape(B, T, H)))                           # (B, A, T, d_k)
-        V = hook("V", self._split(v.reshape(B, T, H)))
+        K = hook("K", self._split(k.reshape(B, -1, H)))                          # (B, A, T, d_k)
+        V = hook("V", self._split(v.reshape(B, -1, H)))
+        if ctx.memory is not None:
+            K, V = ctx.memory.keys_values(K, V)
         rotated_Q, rotated_K, bias, terms = self._apply_terms(params, Q, K, ctx)
-        context, attend = attention_forward(rotated_Q, rotated_K, V, ctx.key_mask, self.rate,
-                                            ctx.dropout("attention_weights", self.rate), hook, bias=bias)
+        context, attend = attention_forward(rotated_Q, rotated_K, V, ctx.real_keys(), self.rate,
+                                            ctx.dropout("attention_weights", self.rate), hook, bias=bias,
+                                            allowed=self._allowed(ctx))
         context = hook("context", context)                                       # (B, A, m, d_k)
         joined = select.from_grid(self._join(context))                           # (M, H)
         y, output = self.output.forward(params, joined)
@@ -82,7 +96,7 @@ class SelfAttention:
         """dy (M, H) -> dx (B*T, H)."""
         query, key, value, terms, attend, output = cache["_ops"]
         select, hook = ctx.select, ctx.hook
-        BT = select.B * select.T
+        B, T = select.B, select.T
         dy = hook("attention_output", dy)
         djoined = self.output.backward(dy, output, grads)                        # y = joined W_O
         dcontext = hook("context", self._split(select.to_grid(djoined)))         # joined = from_grid(join(context))
@@ -90,10 +104,19 @@ class SelfAttention:
         dQ, dK = self._apply_terms_backward(dQ, dK, dbias, terms, grads, ctx)
         dQ, dK, dV = hook("Q", dQ), hook("K", dK), hook("V", dV)
         dq = select.from_grid(self._join(dQ))                                    # Q = split(to_grid(q))
-        dx = self.key.backward(self._join(dK).reshape(BT, -1), key, grads)       # k = x W_K
-        dx += self.value.backward(self._join(dV).reshape(BT, -1), value, grads)  # v = x W_V
+        rows, H = B * dK.shape[2], dy.shape[1]
+        dsource = self.key.backward(self._join(dK).reshape(rows, -1), key, grads)        # k = source W_K
+        dsource += self.value.backward(self._join(dV).reshape(rows, -1), value, grads)   # v = source W_V
+        if ctx.memory is not None:                                               # nothing flows into what is past
+            dsource = np.ascontiguousarray(dsource.reshape(B, -1, H)[:, -T:]).reshape(B * T, H)
+        dx = select.keys_backward(dsource)                                       # source = keys(x)
         dx = select.take_backward(self.query.backward(dq, query, grads), dx)     # q = take(x) W_Q
         return hook("attention_input", dx)
+
+    def _allowed(self, ctx: Context) -> BoolArray | None:
+        """The keys that every term lets a query see (1 or B, m, T); None if all are seen."""
+        masks = [mask for mask in (term.allowed(ctx) for term in self.terms) if mask is not None]
+        return np.logical_and.reduce(masks) if len(masks) > 1 else masks[0] if masks else None
 
     def _apply_terms(self, params: Parameters, Q: Array, K: Array,
                      ctx: Context) -> tuple[Array, Array, Array | None, list[Any]]:
@@ -124,14 +147,25 @@ class SelfAttention:
             steps, Q, K, bias = term.steps(Q, K)
             yield from steps
             biases += [] if bias is None else [bias]
-        yield StepSpec("scores", "Scores", "S", scores_formula(len(biases)), (Q, K, *biases), (), "attention",
-                       ("key",))
+        yield StepSpec("scores", "Scores", "S", scores_formula(len(biases), self._hide()), (Q, K, *biases), (),
+                       "attention", ("key",))
         yield StepSpec("attention_weights", "Attention weights", "A", SOFTMAX, ("scores",), (), "attention",
                        ("key",))
         yield StepSpec("context", "Context: weighted values", "C", WEIGHTED_SUM, ("attention_weights", "V"), (),
                        "attention")
         yield self.output.step("attention_output", "Heads joined and projected", "O", "context", "attention",
                                FROM_HEADS)
+
+    def _hide(self) -> Callable[[Array], Array] | None:
+        """For the formula: -inf where a query may not see a key, in the scores (A, T, T) of one text."""
+        if self._allowed(Context(Selection(1, 1))) is None:
+            return None
+
+        def hide(scores: Array) -> Array:
+            allowed = self._allowed(Context(Selection(1, scores.shape[1])))
+            return scores if allowed is None else np.where(allowed, scores, -np.inf)
+
+        return hide
 
     def floats(self, sizes: Sizes) -> int:
         H, weights = self.query.shape[1], self.num_heads * sizes.length

@@ -1,5 +1,5 @@
 """From ids to the input of the first layer."""
 
-from . import positions
+from . import embeddings, positions
 
-__all__ = ["positions"]
+__all__ = ["embeddings", "positions"]

@@ -1,6 +1,9 @@
 """The input of the first layer: token + position + token-type embeddings, normalised if so configured.
 
     x_bt = token_embeddings[ids_bt] + position_embeddings[t] + token_type_embeddings[types_bt]
+
+Tables narrower than the model (E < H, as in ALBERT and ELECTRA) are followed by a map to its width: x W + b. The V E + E H
+numbers of the two are far fewer than V H.
 """
 
 from typing import Any
@@ -15,20 +18,27 @@ from ...module import Layout, Norm, Positions, Sizes
 from ...ops.dropout import dropout_backward, dropout_forward
 from ...ops.embedding import FORMULA, embedding_forward, lookup, summed_rows
 from ...params import Gradients, Parameters, ParamSpec
-from ...registry import make
+from ...registry import make, register
+from ..linear import Linear
 
 
+@register("embeddings", "sum")
 class Embeddings:
-    def __init__(self, config: ModelConfig):
-        H, std = config.hidden_size, config.init_std
-        self.rate, self.size = config.dropout, H
+    """With `types=false`, token types are not embedded: they are for attention alone."""
+
+    def __init__(self, config: ModelConfig, types: bool = True):
+        E, std = config.embedding_width, config.init_std
+        self.rate, self.size, self.width = config.dropout, E, config.hidden_size
         self.positions: Positions = make("position_embeddings", config.position_embeddings, config)
-        self.tokens = ParamSpec("token_embeddings", (config.vocab_size, H), std, component="embeddings",
+        self.tokens = ParamSpec("token_embeddings", (config.vocab_size, E), std, component="embeddings",
                                 axes=("vocabulary",), symbol="E")
-        self.types = ParamSpec("token_type_embeddings", (config.token_types, H), std, component="embeddings",
-                               symbol="E_S") if config.token_types else None
-        self.ln: Norm | None = make("norm", config.norm, config, "embedding_ln", component="embeddings") \
+        self.types = ParamSpec("token_type_embeddings", (config.token_types, E), std, component="embeddings",
+                               symbol="E_S") if config.token_types and types else None
+        self.ln: Norm | None = make("norm", config.norm, config, "embedding_ln", component="embeddings",
+                                    **({"size": E} if config.embedding_size else {})) \
             if config.embedding_layernorm else None
+        self.project = Linear("embedding_projection_W", "embedding_projection_b", E, self.width, std, symbol="W_E",
+                              component="embeddings") if self.width != E else None
 
     def layout(self) -> Layout:
         yield self.tokens
@@ -37,6 +47,8 @@ class Embeddings:
             yield self.types
         if self.ln is not None:
             yield from self.ln.layout()
+        if self.project is not None:
+            yield from self.project.layout()
 
     def forward(self, params: Parameters, ids: IntArray, types: IntArray | None,
                 ctx: Context) -> tuple[Array, dict[str, Any]]:
@@ -44,7 +56,7 @@ class Embeddings:
         x, tokens = embedding_forward(params[self.tokens.name], ids.reshape(-1))         # (B*T, H)
         x = ctx.hook("token_vectors", x)
         self.positions.forward(params, x.reshape(*ids.shape, -1), ctx)
-        type_lookup = ln = None
+        type_lookup = ln = project = None
         if self.types is not None:
             flat_types = np.zeros(ids.size, np.intp) if types is None else types.reshape(-1)
             typed, type_lookup = embedding_forward(params[self.types.name], flat_types)
@@ -52,13 +64,18 @@ class Embeddings:
         if self.ln is not None:
             x, ln = self.ln.forward(params, ctx.hook("embedding_sum", x))
         x, drop = dropout_forward(x, self.rate, ctx.dropout("embeddings", self.rate))
+        if self.project is not None:
+            x, project = self.project.forward(params, ctx.hook("narrow_embeddings", x))
         x = ctx.hook("embeddings", x)
-        return x, {"embeddings": x, "_ops": (ids.shape, tokens, type_lookup, ln, drop)}
+        return x, {"embeddings": x, "_ops": (ids.shape, tokens, type_lookup, ln, drop, project)}
 
     def backward(self, dx: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> None:
         """dx (B*T, H). There is no input to send a gradient to: ids are not numbers."""
-        shape, tokens, type_lookup, ln, drop = cache["_ops"]
-        dx = dropout_backward(ctx.hook("embeddings", dx), drop)
+        shape, tokens, type_lookup, ln, drop, project = cache["_ops"]
+        dx = ctx.hook("embeddings", dx)
+        if self.project is not None:
+            dx = ctx.hook("narrow_embeddings", self.project.backward(dx, project, grads))
+        dx = dropout_backward(dx, drop)
         if self.ln is not None:
             dx = ctx.hook("embedding_sum", self.ln.backward(dx, ln, grads))
         # x = tokens + positions + types: each term gets the whole gradient
@@ -75,12 +92,15 @@ class Embeddings:
                                   (("E", self.types.name),), "embeddings"))
         yield from terms
         names = tuple(term.name for term in terms)
-        title = "Input of the first layer"
+        result = ("embeddings", "Input of the first layer", "x_0")
+        summed = result if self.project is None else ("narrow_embeddings", "Embeddings of width E", "w")
         if self.ln is None:
-            yield StepSpec("embeddings", title, "x_0", sum_of(len(names)), names, (), "embeddings")
+            yield StepSpec(*summed, sum_of(len(names)), names, (), "embeddings")
         else:
             yield StepSpec("embedding_sum", "Sum of embeddings", "u", sum_of(len(names)), names, (), "embeddings")
-            yield self.ln.step("embeddings", title, "x_0", "embedding_sum")
+            yield self.ln.step(*summed, "embedding_sum")
+        if self.project is not None:
+            yield self.project.step(*result, "narrow_embeddings", "embeddings")
 
     def floats(self, sizes: Sizes) -> int:
-        return sizes.tokens * self.size * (1 if self.ln is None else 2)
+        return sizes.tokens * (self.size * (1 if self.ln is None else 2) + (0 if self.project is None else self.width))

@@ -15,12 +15,12 @@ from ..linear import Linear
 
 @register("feedforward", "mlp")
 class MLP:
-    def __init__(self, config: ModelConfig, layer: int):
+    def __init__(self, config: ModelConfig, layer: int, bias: bool = True):
         H, I = config.hidden_size, config.intermediate_size
         self.activation: Activation = make("activation", config.activation)
-        self.expand = Linear(f"W1_{layer}", f"b1_{layer}", H, I, config.init_std, component="feedforward", layer=layer,
+        self.expand = Linear(f"W1_{layer}", f"b1_{layer}" if bias else None, H, I, config.init_std, component="feedforward", layer=layer,
                              symbol="W_1")
-        self.contract = Linear(f"W2_{layer}", f"b2_{layer}", I, H, config.residual_std, component="feedforward",
+        self.contract = Linear(f"W2_{layer}", f"b2_{layer}" if bias else None, I, H, config.residual_std, component="feedforward",
                                layer=layer, symbol="W_2")
 
     def layout(self) -> Layout:

@@ -1,12 +1,14 @@
 """Heads that turn hidden rows into a logit for each piece of the vocabulary.
 
     plain:  logits = h W + b                                     its own W (H, V)
-    bert:   logits = LN(act(h W_t + b_t)) E^T + b                E is token_embeddings, tied
+    tied:   logits = h E^T + b                                   E is token_embeddings
+    bert:   logits = LN(act(h W_t + b_t)) E^T + b                W_t (H, E) leads to the width of the embeddings
 """
 
 from math import sqrt
 from typing import Any
 
+from ....errors import ConfigError
 from ...arrays import Array, BoolArray
 from ...config import ModelConfig
 from ...context import Context
@@ -18,6 +20,12 @@ from ...registry import make, register
 from ..linear import Linear
 
 _AXES = ("hidden", "vocabulary")
+
+
+def tied_to_embeddings(decode: Linear) -> Layout:
+    """The parameters of a decoder whose matrix is that of the embeddings: the gradients of both add up."""
+    yield from (spec for spec in decode.layout() if spec.name != decode.W)
+    yield Tie(decode.W, "token_embeddings", transposed=True, symbol=decode.symbol)
 
 
 class MLMHead:
@@ -60,25 +68,38 @@ class PlainHead(MLMHead):
         return sizes.rows * self.decode.shape[0]              # the hidden rows
 
 
+@register("mlm_head", "tied")
+class TiedHead(PlainHead):
+    """The token embeddings as decoder, with a bias per piece unless `bias=false`."""
+
+    def __init__(self, config: ModelConfig, bias: bool = True):
+        if config.embedding_width != config.hidden_size:
+            raise ConfigError("mlm_head: tied needs embeddings as wide as the model; with an embedding_size, use bert.")
+        self.decode = Linear("mlm_head_W", "mlm_head_b" if bias else None, config.hidden_size, config.vocab_size,
+                             config.init_std, component="mlm_head", symbol="W_L", axes=_AXES)
+
+    def layout(self) -> Layout:
+        return tied_to_embeddings(self.decode)
+
+
 @register("mlm_head", "bert")
 class BertHead(MLMHead):
-    """BERT's: a transform in H, then the token embeddings as decoder, with a bias per piece."""
+    """BERT's: a transform, then the token embeddings as decoder, with a bias per piece."""
 
     def __init__(self, config: ModelConfig):
-        H, V = config.hidden_size, config.vocab_size
+        H, E, V = config.hidden_size, config.embedding_width, config.vocab_size
         self.activation: Activation = make("activation", config.activation)
-        self.transform = Linear("mlm_transform_W", "mlm_transform_b", H, H, config.init_std, component="mlm_head",
+        self.transform = Linear("mlm_transform_W", "mlm_transform_b", H, E, config.init_std, component="mlm_head",
                                 symbol="W_T")
-        self.ln: Norm = make("norm", config.norm, config, "mlm_transform_ln", component="mlm_head")
-        self.decode = Linear("mlm_head_W", "mlm_head_b", H, V, config.init_std, component="mlm_head", symbol="W_L",
+        self.ln: Norm = make("norm", config.norm, config, "mlm_transform_ln", component="mlm_head",
+                             **({"size": E} if config.embedding_size else {}))
+        self.decode = Linear("mlm_head_W", "mlm_head_b", E, V, config.init_std, component="mlm_head", symbol="W_L",
                              axes=_AXES)
 
     def layout(self) -> Layout:
         yield from self.transform.layout()
         yield from self.ln.layout()
-        yield from (spec for spec in self.decode.layout() if spec.name != self.decode.W)
-        # its gradient adds to that of the embeddings
-        yield Tie(self.decode.W, "token_embeddings", transposed=True, symbol=self.decode.symbol)
+        yield from tied_to_embeddings(self.decode)
 
     def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
         """hidden (M, H) -> logits (M, V)."""

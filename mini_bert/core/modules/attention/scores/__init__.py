@@ -1,5 +1,5 @@
 """Terms of the attention scores, one per file; a config lists them in `score_terms`."""
 
-from . import relative_keys, rotary
+from . import causal, relative_keys, rotary, sliding_window
 
-__all__ = ["relative_keys", "rotary"]
+__all__ = ["causal", "relative_keys", "rotary", "sliding_window"]

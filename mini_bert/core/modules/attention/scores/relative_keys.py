@@ -34,18 +34,18 @@ class RelativeKeys(Term):
     def layout(self) -> Layout:
         yield self.R
 
-    def _rows(self, T: int, ctx: Context) -> IntArray:
+    def _rows(self, ctx: Context) -> IntArray:
         """The row of R for each query and key, (1 or B, m, T), once for all layers."""
-        queries = ctx.select.query_positions()
+        queries, keys = ctx.query_positions(), ctx.key_positions()
 
         def compute() -> IntArray:
-            found: IntArray = np.clip(np.arange(T) - queries[:, :, None], -self.reach, self.reach) + self.reach
+            found: IntArray = np.clip(keys - queries[:, :, None], -self.reach, self.reach) + self.reach
             return found
 
-        return ctx.table(("relative_keys", self.reach, queries.shape, queries.tobytes()), compute)
+        return ctx.table(("relative_keys", self.reach, queries.shape, queries.tobytes(), len(keys)), compute)
 
     def bias(self, params: Parameters, Q: Array, K: Array, ctx: Context) -> tuple[Array, Any]:
-        R, rows = params[self.R.name], self._rows(K.shape[2], ctx)
+        R, rows = params[self.R.name], self._rows(ctx)
         by_distance = Q @ R.T                                            # (B, A, m, 2 k + 1)
         by_distance *= self.scale
         grid = np.broadcast_to(rows[:, None], (*Q.shape[:3], K.shape[2]))

@@ -4,7 +4,8 @@
     (u, v) -> (u cos - v sin, u sin + v cos)           so q_t . k_s depends on t - s alone
 
 The pair i is (i, i + d_k/2), as in Hugging Face's models, or (2 i, 2 i + 1) if `interleaved`. A rotation's transpose
-turns back, so the backward is the forward with the angles negated.
+turns back, so the backward is the forward with the angles negated. With `global_every=n`, layers 0, n, 2 n, ... have
+`global_base` instead of `base`, for the wider view of sliding_window(global_every=n).
 """
 
 from typing import Any
@@ -19,14 +20,17 @@ from ....formulas import Formula, Steps, StepSpec
 from ....module import Sizes
 from ....params import Gradients, Parameters
 from ....registry import register
+from .sliding_window import is_global
 from .term import Term
 
 
 @register("score_term", "rotary")
 class Rotary(Term):
-    def __init__(self, config: ModelConfig, layer: int, base: float = 10_000.0, interleaved: bool = False):
+    def __init__(self, config: ModelConfig, layer: int, base: float = 10_000.0, interleaved: bool = False,
+                 global_base: float = 0.0, global_every: int = 0):
         super().__init__(config, layer)
         d_k = config.head_size
+        base = global_base if is_global(layer, global_every) else base
         if isinstance(base, bool) or not isinstance(base, int | float) or base <= 0:
             raise ConfigError(f"rotary: base must be a number above zero, not {base}.")
         if d_k % 2:
@@ -52,8 +56,8 @@ class Rotary(Term):
         return y
 
     def rotate(self, params: Parameters, Q: Array, K: Array, ctx: Context) -> tuple[Array, Array, Any]:
-        of_queries = self._waves(ctx.select.query_positions(), Q, ctx)
-        of_keys = self._waves(np.arange(K.shape[2])[None], K, ctx)
+        of_queries = self._waves(ctx.query_positions(), Q, ctx)
+        of_keys = self._waves(ctx.key_positions()[None], K, ctx)
         Q = ctx.hook("turned_Q", self._turn(Q, *of_queries))
         return Q, ctx.hook("turned_K", self._turn(K, *of_keys)), (of_queries, of_keys)
 

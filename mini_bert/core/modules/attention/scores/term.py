@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ....arrays import Array
+from ....arrays import Array, BoolArray
 from ....config import ModelConfig
 from ....context import Context
 from ....formulas import Steps, StepSpec
@@ -31,6 +31,9 @@ class Term:
 
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
         return None, None
+
+    def allowed(self, ctx: Context) -> BoolArray | None:
+        return None
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         nothing: Iterator[StepSpec] = iter(())

@@ -1,0 +1,44 @@
+"""Local attention: a token sees those at most `reach` tokens away.
+
+    S_ij = -inf  if |i - j| > reach
+
+With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: most layers then cost T reach instead of T^2
+scores' worth of attention, and what is far away arrives through the others.
+"""
+
+import numpy as np
+
+from .....errors import ConfigError
+from ....arrays import BoolArray
+from ....config import ModelConfig
+from ....context import Context
+from ....registry import register
+from .term import Term
+
+
+def is_global(layer: int, every: int) -> bool:
+    """Does this layer see everything?"""
+    return every > 0 and layer % every == 0
+
+
+@register("score_term", "sliding_window")
+class SlidingWindow(Term):
+    def __init__(self, config: ModelConfig, layer: int, reach: int = 64, global_every: int = 0):
+        super().__init__(config, layer)
+        if not isinstance(reach, int) or reach < 1:
+            raise ConfigError(f"sliding_window: reach must be a whole number of at least 1, not {reach}.")
+        if not isinstance(global_every, int) or global_every < 0:
+            raise ConfigError(f"sliding_window: global_every must be 0 or a number of layers, not {global_every}.")
+        self.reach, self.everywhere = reach, is_global(layer, global_every)
+
+    def allowed(self, ctx: Context) -> BoolArray | None:
+        """(1 or B, m, T), once for all layers."""
+        if self.everywhere:
+            return None
+        queries, keys = ctx.query_positions(), ctx.key_positions()
+
+        def compute() -> BoolArray:
+            near: BoolArray = np.abs(keys - queries[:, :, None]) <= self.reach
+            return near
+
+        return ctx.table(("sliding_window", self.reach, queries.shape, queries.tobytes(), len(keys)), compute)

@@ -32,7 +32,8 @@ def shrink(config: ModelConfig, sizes: ModelConfig) -> ModelConfig:
     invisible.
     """
     return ModelConfig.from_dict({**config.to_dict(), **{name: getattr(sizes, name) for name in SIZES},
-                                  "embedding_size": sizes.hidden_size // 2 if config.embedding_size else 0, "dropout": 0.1, "attention_dropout": 0.1, "init_std": 0.3})
+                                  "embedding_size": sizes.hidden_size // 2 if config.embedding_size else 0,
+                                  "dropout": 0.1, "attention_dropout": 0.1, "init_std": 0.3})
 
 
 def distinct_slots(configs: Mapping[str, ModelConfig], sizes: ModelConfig) -> dict[str, ModelConfig]:

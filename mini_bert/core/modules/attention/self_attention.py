@@ -73,7 +73,8 @@ class SelfAttention:
         source = select.keys(x)                                                  # (B*T, H)
         if ctx.memory is not None:                                               # and what was remembered, before it
             source = ctx.memory.rows(source.reshape(B, T, H)).reshape(-1, H)
-        q, query = self.query.forward(params, select.take(x))                    # (M, H)
+        asking = select.take(x)                                                  # (M, H)
+        q, query = self.query.forward(params, asking)
         k, key = self.key.forward(params, source)
         v, value = self.value.forward(params, source)
         Q = hook("Q", self._split(select.to_grid(q)))                            # (B, A, m, d_k)
@@ -86,19 +87,20 @@ class SelfAttention:
                                             ctx.dropout("attention_weights", self.rate), hook, bias=bias,
                                             allowed=self._allowed(ctx))
         context = hook("context", context)                                       # (B, A, m, d_k)
-        joined = select.from_grid(self._join(context))                           # (M, H)
+        joined, gate = self._gate(params, select.from_grid(self._join(context)), asking, ctx)             # (M, H)
         y, output = self.output.forward(params, joined)
         return hook("attention_output", y), {
             "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores), "attention_weights": attend.weights,
-            "context": context, "_ops": (query, key, value, terms, attend, output)}
+            "context": context, "_ops": (query, key, value, terms, attend, gate, output)}
 
     def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
-        query, key, value, terms, attend, output = cache["_ops"]
+        query, key, value, terms, attend, gate, output = cache["_ops"]
         select, hook = ctx.select, ctx.hook
         B, T = select.B, select.T
         dy = hook("attention_output", dy)
         djoined = self.output.backward(dy, output, grads)                        # y = joined W_O
+        djoined, dasking = self._gate_backward(djoined, gate, grads, ctx)
         dcontext = hook("context", self._split(select.to_grid(djoined)))         # joined = from_grid(join(context))
         dQ, dK, dV, *dbias = attention_backward(dcontext, attend, hook)
         dQ, dK = self._apply_terms_backward(dQ, dK, dbias, terms, grads, ctx)
@@ -110,8 +112,17 @@ class SelfAttention:
         if ctx.memory is not None:                                               # nothing flows into what is past
             dsource = np.ascontiguousarray(dsource.reshape(B, -1, H)[:, -T:]).reshape(B * T, H)
         dx = select.keys_backward(dsource)                                       # source = keys(x)
-        dx = select.take_backward(self.query.backward(dq, query, grads), dx)     # q = take(x) W_Q
+        dasked = self.query.backward(dq, query, grads)                           # q = take(x) W_Q
+        dx = select.take_backward(dasked if dasking is None else dasked + dasking, dx)
         return hook("attention_input", dx)
+
+    def _gate(self, params: Parameters, joined: Array, asking: Array, ctx: Context) -> tuple[Array, Any]:
+        """The joined context (M, H) as it enters W_O; `asking` are the rows of x whose queries it answers."""
+        return joined, None
+
+    def _gate_backward(self, dgated: Array, cache: Any, grads: Gradients, ctx: Context) -> tuple[Array, Array | None]:
+        """The gradients of the joined context, and of the asking rows, if a gate reads them."""
+        return dgated, None
 
     def _allowed(self, ctx: Context) -> BoolArray | None:
         """The keys that every term lets a query see (1 or B, m, T); None if all are seen."""
@@ -153,6 +164,10 @@ class SelfAttention:
                        ("key",))
         yield StepSpec("context", "Context: weighted values", "C", WEIGHTED_SUM, ("attention_weights", "V"), (),
                        "attention")
+        yield from self._output_steps(x)
+
+    def _output_steps(self, x: str) -> Steps:
+        """From the context to the result."""
         yield self.output.step("attention_output", "Heads joined and projected", "O", "context", "attention",
                                FROM_HEADS)
 

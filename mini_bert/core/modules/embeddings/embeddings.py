@@ -2,8 +2,8 @@
 
     x_bt = token_embeddings[ids_bt] + position_embeddings[t] + token_type_embeddings[types_bt]
 
-Tables narrower than the model (E < H, as in ALBERT and ELECTRA) are followed by a map to its width: x W + b. The V E + E H
-numbers of the two are far fewer than V H.
+Tables narrower than the model (E < H, as in ALBERT and ELECTRA) are followed by a map to its width: x W + b. The
+V E + E H numbers of the two are far fewer than V H.
 """
 
 from typing import Any

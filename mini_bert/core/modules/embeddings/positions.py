@@ -17,8 +17,8 @@ from ...registry import register
 class LearnedPositions:
     """One learned vector for each position, added to every sequence.
 
-    With `padding=p`, RoBERTa's way: tokens other than the one with the id p are numbered from p + 1, and p itself is the
-    position of all padding.
+    With `padding=p`, RoBERTa's way: tokens other than the one with the id p are numbered from p + 1, and p itself is
+    the position of all padding.
     """
 
     def __init__(self, config: ModelConfig, padding: int = -1):
@@ -43,7 +43,8 @@ class LearnedPositions:
             x += ctx.hook("position_vectors", table[self._numbered(ctx.ids).reshape(-1)]).reshape(x.shape)
         else:
             if ctx.earlier + x.shape[1] > len(table):
-                raise InputError(f"There are {len(table)} positions; {ctx.earlier} tokens and {x.shape[1]} more do not fit.")
+                raise InputError(f"There are {len(table)} positions; {ctx.earlier} tokens and {x.shape[1]} more do not "
+                                 "fit.")
             x += ctx.hook("position_vectors", table[ctx.earlier : ctx.earlier + x.shape[1]])
 
     def backward(self, dx: Array, grads: Gradients, ctx: Context) -> None:

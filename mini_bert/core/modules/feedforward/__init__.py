@@ -1,5 +1,5 @@
 """The feed-forward network of a layer, which works on each token by itself."""
 
-from . import mlp
+from . import gated, mlp
 
-__all__ = ["mlp"]
+__all__ = ["gated", "mlp"]

@@ -18,10 +18,11 @@ class MLP:
     def __init__(self, config: ModelConfig, layer: int, bias: bool = True):
         H, I = config.hidden_size, config.intermediate_size
         self.activation: Activation = make("activation", config.activation)
-        self.expand = Linear(f"W1_{layer}", f"b1_{layer}" if bias else None, H, I, config.init_std, component="feedforward", layer=layer,
+        b1, b2 = (f"b1_{layer}", f"b2_{layer}") if bias else (None, None)
+        self.expand = Linear(f"W1_{layer}", b1, H, I, config.init_std, component="feedforward", layer=layer,
                              symbol="W_1")
-        self.contract = Linear(f"W2_{layer}", f"b2_{layer}" if bias else None, I, H, config.residual_std, component="feedforward",
-                               layer=layer, symbol="W_2")
+        self.contract = Linear(f"W2_{layer}", b2, I, H, config.residual_std, component="feedforward", layer=layer,
+                               symbol="W_2")
 
     def layout(self) -> Layout:
         yield from self.expand.layout()

@@ -1,5 +1,5 @@
 """Normalisations of rows. A norm is made from (config, name, layer); its parameters carry the name."""
 
-from . import layernorm
+from . import layernorm, rmsnorm
 
-__all__ = ["layernorm"]
+__all__ = ["layernorm", "rmsnorm"]

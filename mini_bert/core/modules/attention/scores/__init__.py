@@ -1,5 +1,5 @@
 """Terms of the attention scores, one per file; a config lists them in `score_terms`."""
 
-from . import causal, relative_keys, rotary, sliding_window
+from . import alibi, causal, relative_keys, rotary, sliding_window, t5_bias
 
-__all__ = ["causal", "relative_keys", "rotary", "sliding_window"]
+__all__ = ["alibi", "causal", "relative_keys", "rotary", "sliding_window", "t5_bias"]

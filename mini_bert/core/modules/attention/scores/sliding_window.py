@@ -2,8 +2,7 @@
 
     S_ij = -inf  if |i - j| > reach
 
-With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: most layers then cost T reach instead of T^2
-scores' worth of attention, and what is far away arrives through the others.
+With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: what is far away arrives through these.
 """
 
 import numpy as np

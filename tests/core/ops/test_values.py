@@ -12,6 +12,8 @@ from mini_bert.core.ops.embedding import embedding_backward, embedding_forward, 
 from mini_bert.core.ops.gelu import gelu_forward, normal_cdf
 from mini_bert.core.ops.gelu_tanh import gelu_tanh_forward
 from mini_bert.core.ops.layernorm import layernorm_forward
+from mini_bert.core.ops.rmsnorm import rmsnorm_forward
+from mini_bert.core.ops.silu import silu_forward
 from mini_bert.core.ops.softmax import softmax_forward
 
 
@@ -125,3 +127,18 @@ def test_cross_entropy_ignores_what_is_not_selected(rng):
     dlogits = cross_entropy_backward(1.0, cache)
     assert (dlogits[~selected] == 0).all()
     assert np.allclose(dlogits.sum(axis=1), 0)
+
+
+def test_a_row_without_a_visible_entry_gets_no_weight():
+    p, _ = softmax_forward(np.array([[-np.inf, -np.inf], [0.0, -np.inf]]))
+    assert np.array_equal(p, [[0, 0], [1, 0]])
+
+
+def test_rms_normalised_rows_have_mean_square_one(rng):
+    y, _ = rmsnorm_forward(5 + 3 * rng.standard_normal((4, 64)), np.ones(64), 1e-12)
+    assert np.allclose((y**2).mean(axis=1), 1)
+
+
+def test_silu_is_the_input_times_its_sigmoid_even_far_from_zero():
+    x = np.array([-800.0, -3.0, 0.0, 3.0, 800.0])
+    assert np.allclose(silu_forward(x)[0], [0, -3 / (1 + math.exp(3)), 0, 3 / (1 + math.exp(-3)), 800])

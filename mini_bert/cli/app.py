@@ -39,6 +39,7 @@ COMMANDS = {
         "embed": ("use.inference:embed_command", "Turn sentences into vectors."),
         "similar": ("use.inference:similar_command", "Find the sentences nearest to a query."),
         "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
+        "generate": ("use.generate:generate_command", "Continue a text with a causal model."),
         "predict": ("train.finetune:predict_command", "Predict with a fine-tuned model."),
     },
     "Evaluate": {

@@ -76,6 +76,10 @@ class ScoreTerm(Protocol):
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
         """From d loss / d scores (B, A, m, T): what the bias sends back to Q and K, or None."""
 
+    @property
+    def hides_future(self) -> bool:
+        """May no query see a later key?"""
+
     def allowed(self, ctx: Context) -> BoolArray | None:
         """The keys that a query may see (1 or B, m, T), or None for all."""
 

@@ -35,6 +35,11 @@ class Modules:
         return not isinstance(self.mlm_head, NoHead)
 
     @property
+    def causal(self) -> bool:
+        """Does a token's hidden state depend on what comes before it alone, so that it can predict the next one?"""
+        return all(getattr(getattr(layer, "attention", None), "causal", False) for layer in self.stack.layers)
+
+    @property
     def pools(self) -> bool:
         """Does the model have a pooler?"""
         return not isinstance(self.pooler, NoHead)

@@ -50,6 +50,11 @@ class SelfAttention:
         self.query, self.key, self.value = (projection(letter, config.init_std) for letter in "QKV")
         self.output = projection("O", config.residual_std)
 
+    @property
+    def causal(self) -> bool:
+        """Does a token see what comes before it alone?"""
+        return any(term.hides_future for term in self.terms)
+
     def layout(self) -> Layout:
         for projection in (self.query, self.key, self.value, self.output):
             yield from projection.layout()

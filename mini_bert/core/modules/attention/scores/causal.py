@@ -13,6 +13,8 @@ from .term import Term
 
 @register("score_term", "causal")
 class Causal(Term):
+    hides_future = True
+
     def allowed(self, ctx: Context) -> BoolArray:
         """(1 or B, m, T), once for all layers."""
         queries, keys = ctx.query_positions(), ctx.key_positions()

@@ -1,7 +1,7 @@
 """The base of score terms: one that does nothing. A term overrides what it does."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from ....arrays import Array, BoolArray
 from ....config import ModelConfig
@@ -13,6 +13,8 @@ from ....params import Gradients, Parameters
 
 class Term:
     """Leaves queries and keys alone and adds nothing to the scores; see core/module.py, ScoreTerm."""
+
+    hides_future: ClassVar[bool] = False          # may no query see a later key?
 
     def __init__(self, config: ModelConfig, layer: int):
         self.config, self.layer = config, layer

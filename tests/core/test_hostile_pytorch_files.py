@@ -212,7 +212,9 @@ GOOD = state_dict({"a": tensor("0", 4, (4,))})
     (lambda: streamed(GOOD, {"0": (3, FOUR)}), "another number of values"),
     (lambda: streamed(GOOD, {"0": (4, FOUR[:-1])}), "ends in the middle"),
     (lambda: streamed(GOOD, {}), "other storages"),
-    (lambda: pickle.dumps({"a": 1}), "neither a zip archive"),
+    (lambda: pickle.dumps({"a": 1}), "a pickle, but not one of torch.save"),
+    (lambda: attacks(Path("x"))["Python's"], "asks for 'posix.system'|asks for 'nt.system'"),
+    (lambda: b"\x89HDF\r\n\x1a\n", "neither a zip archive"),
     (lambda: b"", "neither a zip archive"),
     (lambda: b"PK\x03\x04", "damaged zip archive"),
 ])

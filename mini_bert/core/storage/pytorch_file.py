@@ -25,7 +25,6 @@ from .safetensors_file import LARGEST_WEIGHTS, widened
 from .state_dicts import RefusedError, Storage, Strided
 
 _MAGIC, _VERSION = 0x1950A86A20F9469CFC6C, 1001
-_BEGINS = b"\x80\x02\x8a\x0a" + _MAGIC.to_bytes(10, "little")         # a file before 1.6
 _BFLOAT16 = "BFloat16Storage"
 _KINDS = {"FloatStorage": "<f4", "HalfStorage": "<f2", "DoubleStorage": "<f8", _BFLOAT16: "<u2", "LongStorage": "<i8",
           "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "u1"}
@@ -40,15 +39,15 @@ def read_pytorch(path: Path) -> dict[str, Array]:
         try:
             if os.fstat(file.fileno()).st_size > LARGEST_WEIGHTS:
                 raise RefusedError(f"is larger than {LARGEST_WEIGHTS:,} bytes")
-            begin = file.read(len(_BEGINS))
+            begin = file.read(4)
             file.seek(0)
-            if begin[:4] == b"PK\x03\x04":
+            if begin == b"PK\x03\x04":
                 return _read_zip(file)
-            if begin == _BEGINS:
+            if begin[:1] == b"\x80":                 # a pickle
                 return _read_stream(file)
             raise RefusedError("is neither a zip archive nor the older form of torch.save")
         except RefusedError as reason:
-            raise CheckpointError(f"{shown(path)} {reason}. It was not opened, and nothing in it was run.") from None
+            raise CheckpointError(f"{shown(path)} {reason}: it is refused, and nothing in it was run.") from None
         except (OSError, MemoryError) as reason:
             raise CheckpointError(f"{shown(path)} cannot be read: {str(reason)[:200] or 'it is too large'}.") from None
 
@@ -112,11 +111,13 @@ def _read_stream(file: IO[bytes]) -> dict[str, Array]:
     for _ in range(5):
         machine = Machine(head, place)
         values.append(machine.run())
+        if values[0] != _MAGIC:
+            raise RefusedError("is a pickle, but not one of torch.save")
         storages.append(machine.storages)
         place = machine.place
-    magic, version, system, content, keys = values
+    _, version, system, content, keys = values
     declared = storages[3]
-    if magic != _MAGIC or version != _VERSION or type(system) is not dict:
+    if version != _VERSION or type(system) is not dict:
         raise RefusedError("has another version than 1001 of the older form of torch.save")
     if system.get("little_endian") is not True:
         raise RefusedError("has numbers that are not little-endian")

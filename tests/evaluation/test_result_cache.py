@@ -27,7 +27,8 @@ def test_a_result_is_cached_until_something_changes(tmp_path):
     assert result(seed=0) == {"n": 9}
 
 
-@pytest.mark.parametrize("file", ["model-00002-of-00002.safetensors", "0_Transformer/model.safetensors", "vocab.txt"])
+@pytest.mark.parametrize("file", ["model-00002-of-00002.safetensors", "0_Transformer/model.safetensors",
+                                  "pytorch_model.bin", "vocab.txt"])
 def test_a_change_in_any_file_of_a_model_changes_the_key(tmp_path, file):
     model = tmp_path / "model"
     (model / "0_Transformer").mkdir(parents=True)

@@ -1,6 +1,7 @@
 """One of every kind of file that the package reads: how to write it, and what reads it."""
 
 import json
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.analysis.doctor.run_record import RunRecord, Unavailable
 from mini_bert.configs import load_options
+from mini_bert.core.storage.pytorch_file import read_pytorch
 from mini_bert.core.task_model import TaskModel
 from mini_bert.errors import MiniBertError
 from mini_bert.evaluation.formats.agreement import read_agreement
@@ -38,6 +40,7 @@ from mini_bert.training.runs.run import start_run
 WORDS = ["the", "cat", "dog", "sat", "ran", "on", "a", "mat", ",", ".", "##s"]
 CONFIG = ModelConfig(num_layers=1, num_heads=2, hidden_size=8, intermediate_size=8,
                      vocab_size=len(SPECIAL_TOKENS) + len(WORDS), max_seq_length=16)
+TORCH_SAVED = ("zip.bin", "stream.bin")               # the forms since PyTorch 1.6 and before
 TEXT = "the cat sat on a mat .\n\n" * 6 + "a dog ran .\n"
 CONLLU = ("# global.Entity = GRP-etype\n# text = the cats sat\n1-2\tthecats\t_\t_\t_\t_\t_\t_\t_\t_\n"
           "1\tthe\tthe\tDET\t_\t_\t2\tdet\t_\tEntity=(1-animal\n2\tcats\tcat\tNOUN\t_\t_\t3\tnsubj\t_\tEntity=1)\n"
@@ -84,6 +87,15 @@ def _write_parted(folder: Path) -> None:
 def _read_model(folder: Path) -> object:
     with np.errstate(over="ignore", invalid="ignore"):    # of weights that are huge after a change
         return MiniBERT.load(folder).encode(np.array([[2, 5, 3]]))
+
+
+def _write_torch_saved(folder: Path) -> None:
+    for name in TORCH_SAVED:
+        shutil.copy(Path(__file__).parents[1] / "reference" / "torch_save" / name, folder)
+
+
+def _read_torch_saved(folder: Path) -> object:
+    return [read_pytorch(folder / name) for name in TORCH_SAVED]
 
 
 def _read_tokenizer(folder: Path) -> object:
@@ -140,6 +152,7 @@ def _load_agreement(path: Path) -> object:
 
 SUBJECTS: dict[str, Subject] = {
     "model": Subject(_write_model, _read_model, ("config.json", "model.safetensors")),
+    "PyTorch's weights": Subject(_write_torch_saved, _read_torch_saved, TORCH_SAVED),
     "parts of a model": Subject(_write_parted, _read_model, ("modules.json", "0_Transformer/config.json")),
     "tokenizer": Subject(_write_model, _read_tokenizer, ("vocab.txt", "tokenizer_config.json", "tokenizer.json")),
     "task model": Subject(_write_task, load_task, ("task.json", "task.safetensors")),

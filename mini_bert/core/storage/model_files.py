@@ -1,8 +1,8 @@
-"""A model in a directory: config.json and model.safetensors.
+"""A model in a directory: config.json and model.safetensors, or the weights as older checkpoints have them.
 
 How the two files spell a model is a Layout. Ours is here; others register themselves (Hugging Face's
 BERT: interop/huggingface.py). Reading checks everything before a model is made: which tensors there
-are, their shapes, and that every number is finite. No pickle is ever opened.
+are, their shapes, and that every number is finite. Which files hold weights: weight_files.py. No pickle is ever run.
 
 The metadata of model.safetensors has a digest of the arrays and one of the config that they were saved with. Weights
 that were written before there were digests may have the two in digests.json; files from elsewhere have none.
@@ -27,10 +27,11 @@ from ..params import Parameters
 from .checksums import verify_if_checked
 from .digests import DIGEST, json_digest, tensors_digest
 from .plugin_words import PLUGINS, plugins_of, require_plugins
-from .safetensors_file import changed, read_tensors, safetensors_chunks
+from .safetensors_file import changed, safetensors_chunks
+from .weight_files import WEIGHTS, read_weights
 
 VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
-CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
+CONFIG = "config.json"
 DIGESTS, CONFIG_DIGEST = "digests.json", "config_digest"
 
 Tensors = dict[str, Array]
@@ -147,7 +148,8 @@ def _model_directory(directory: Path) -> Path:
         raise CheckpointError(f"There is no directory {str(directory)[:200]}.")
     if not is_directory:
         raise CheckpointError(f"{directory} is a file; name a directory that holds {CONFIG} and {WEIGHTS}. "
-                              "Pickled checkpoints (.pkl, .bin, .pt) are not opened, as they can run code.")
+                              "Pickled files (.pkl, .pt) are not opened, as they can run code; of a directory's "
+                              "pytorch_model.bin the tensors are read, and nothing is run.")
     if not (directory / CONFIG).exists() and (directory / "modules.json").exists():
         modules = read_json(directory / "modules.json", CheckpointError, list)
         part = str(modules[0].get("path", "")) if modules and isinstance(modules[0], dict) else ""
@@ -160,7 +162,7 @@ def _model_directory(directory: Path) -> Path:
 
 def _read_whole(directory: Path, config_digest: str) -> tuple[Tensors, bool]:
     """The arrays, if neither they nor the config have changed since they were saved together; and is that certain?"""
-    tensors, digests = _read_tensors(directory)
+    tensors, digests = read_weights(directory)
     if DIGEST not in digests and (directory / DIGESTS).exists():
         digests = read_json(directory / DIGESTS, CheckpointError)
         if digests.get(DIGEST) != tensors_digest(tensors):
@@ -170,22 +172,6 @@ def _read_whole(directory: Path, config_digest: str) -> tuple[Tensors, bool]:
                               "changed since it was written.")
     verify_if_checked(directory, {CONFIG} if DIGEST in digests else {CONFIG, WEIGHTS})
     return tensors, DIGEST in digests
-
-
-def _read_tensors(directory: Path) -> tuple[Tensors, dict[str, str]]:
-    """The arrays, and the metadata of their file."""
-    if (directory / WEIGHTS).exists():
-        return read_tensors(directory / WEIGHTS)
-    if (directory / SHARDS).exists():
-        files = read_json(directory / SHARDS, CheckpointError).get("weight_map")
-        if not isinstance(files, dict) or not all(Path(str(name)).name == name not in ("", "..")
-                                                  for name in files.values()):
-            raise CheckpointError(f"{directory / SHARDS} has no valid weight_map.")
-        return {name: tensor for file in sorted(set(files.values()))
-                for name, tensor in read_tensors(directory / file)[0].items()}, {}
-    others = [file.name for file in directory.iterdir() if file.suffix in {".bin", ".pt", ".pkl", ".ckpt", ".h5"}]
-    hint = f" It has {others[0]}, a format that is not opened: save the model as safetensors." if others else ""
-    raise CheckpointError(f"{directory} has no {WEIGHTS}.{hint}")
 
 
 def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout, dtype: np.dtype[Any],

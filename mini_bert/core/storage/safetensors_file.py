@@ -9,18 +9,17 @@ Parsing is the safetensors package's, which checks what it is given.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...errors import CheckpointError
-from ...readers import read_bytes, require_file
+from ...readers import open_file, require_file
 from ..arrays import Array
 from .digests import DIGEST, tensors_digest
 
-_LARGEST = 1 << 36                    # bytes of a file of weights that is read whole
+LARGEST_WEIGHTS = 1 << 36             # bytes of a file
 _KINDS = {"f2": "F16", "f4": "F32", "f8": "F64"}
 
 
@@ -44,7 +43,7 @@ def safetensors_chunks(tensors: Mapping[str, Array], metadata: Mapping[str, str]
 
 def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """The arrays of a file and its metadata; refused if the file has changed since we wrote it."""
-    from safetensors import SafetensorError, deserialize, safe_open
+    from safetensors import SafetensorError, safe_open
 
     tensors: dict[str, Array]
     require_file(path, CheckpointError)
@@ -52,13 +51,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
         with safe_open(path, framework="np") as file:
             metadata: dict[str, str] = file.metadata() or {}
             names = list(file.keys())
-            if any(file.get_slice(name).get_dtype() == "BF16" for name in names):
-                raw: list[tuple[str, dict[str, Any]]] = deserialize(  # type: ignore[no-untyped-call]
-                    read_bytes(path, CheckpointError, largest=_LARGEST))
-                tensors = {name: _decode(view["dtype"], view["data"]).reshape(view["shape"]) for name, view in raw}
-                metadata = {}
-            else:
-                tensors = {name: file.get_tensor(name) for name in names}
+            halves = {name for name in names if file.get_slice(name).get_dtype() == "BF16"}
+            tensors = {name: file.get_tensor(name) for name in names if name not in halves}
+        if halves:                        # we save none: such a file was converted, and its digest is another's
+            tensors, metadata = tensors | _read_bfloat16(path, halves), {}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
     if DIGEST in metadata and metadata[DIGEST] != tensors_digest(tensors):
@@ -82,8 +78,19 @@ def changed(path: Path) -> CheckpointError:
     return CheckpointError(f"{path} has changed since it was written: its digest differs.")
 
 
-def _decode(kind: str, data: bytes) -> Array:
-    """The numbers in `data`, little-endian and of a kind such as F32, I64 or BF16."""
-    if kind == "BF16":        # NumPy has none: its sixteen bits are the upper half of a float32
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(data, f"<{kind[0].lower()}{int(kind[1:]) // 8}")
+def widened(halves: Array) -> Array:
+    """bfloat16 as float32. NumPy has none: its sixteen bits are the upper half of a float32."""
+    return (halves.astype(np.uint32) << 16).view(np.float32)
+
+
+def _read_bfloat16(path: Path, names: Set[str]) -> dict[str, Array]:
+    """These arrays of a file that has been checked: read one after the other, without the rest of the file."""
+    with open_file(path, CheckpointError) as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        tensors = {}
+        for name in names:
+            begin, end = header[name]["data_offsets"]
+            file.seek(8 + length + begin)
+            tensors[name] = widened(np.frombuffer(file.read(end - begin), "<u2")).reshape(header[name]["shape"])
+        return tensors

@@ -21,7 +21,7 @@ from ...pretrained import model_directory
 from ...readers import open_file, read_json_if_there
 
 _PACKAGE = Path(__file__).parents[2]
-_OF_A_MODEL = (".safetensors", ".json", ".txt")       # weights, config and tokenizer
+_OF_A_MODEL = (".safetensors", ".bin", ".json", ".txt")       # weights, config and tokenizer
 
 
 def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | Path],

@@ -17,9 +17,10 @@ from ...core.model import MiniBERT
 from ...core.modules.heads.tasks import Answers
 from ...core.params import ParamSpec
 from ...core.storage.digests import DIGEST, json_digest
-from ...core.storage.model_files import CONFIG, WEIGHTS
+from ...core.storage.model_files import CONFIG
 from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...core.storage.safetensors_file import read_metadata, read_tensors, safetensors_chunks
+from ...core.storage.weight_files import WEIGHTS
 from ...core.task_model import TaskModel
 from ...errors import CheckpointError, ConfigError
 from ...files import Claim, claimed, write_files

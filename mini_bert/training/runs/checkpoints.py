@@ -20,8 +20,9 @@ from typing import Any
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.storage.checksums import verify, write_checksums
-from ...core.storage.model_files import CONFIG, WEIGHTS
+from ...core.storage.model_files import CONFIG
 from ...core.storage.safetensors_file import safetensors_chunks
+from ...core.storage.weight_files import WEIGHTS
 from ...errors import CheckpointError
 from ...files import claimed, recover, remove_directory, write_files
 from ...readers import read_json, require_file

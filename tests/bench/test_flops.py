@@ -10,11 +10,11 @@ SIZES = {"num_layers": 2, "num_heads": 4, "hidden_size": 64, "intermediate_size"
 
 
 def test_the_count_is_that_of_the_matrices_and_of_attention():
-    T, H, I, L, V = 32, 64, 256, 2, 500
+    T, H, I, L = 32, 64, 256, 2
     layers = L * (4 * 2 * T * H * H + 2 * 2 * T * H * I + 2 * 2 * T * T * H)
     counted = count_flops(ModelConfig(**SIZES))
     assert counted.forward == pytest.approx(layers, rel=0.02)        # row sums are products too
-    assert counted.step > 2.0 * layers + 3 * 2 * 5 * H * V
+    assert 1.5 * layers < counted.step < 3.5 * layers                # the last layer's rows are few
 
 
 def test_a_gate_costs_half_as_much_again_as_the_feed_forward_network():

@@ -157,7 +157,7 @@ def changed(sections: dict[str, dict[str, Any]], changes: Iterable[str],
         section, dot, key = name.strip().partition(".")
         if not equals or not dot or section not in sections:
             raise ConfigError(f"{source} cannot be changed by {change!r}; write SECTION.KEY=VALUE, where SECTION "
-                              f"is one of {', '.join(sections)}: {next(reversed(sections))}.learning_rate=1e-3, for example.")
+                              f"is one of {', '.join(sections)}, as in {next(reversed(sections))}.learning_rate=1e-3.")
         sections[section] = {**sections[section], key: value.strip()}
     return sections
 

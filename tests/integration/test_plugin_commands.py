@@ -1,4 +1,4 @@
-"""A file of one's own at the command line: short errors, child processes, hints that repeat it, names that clash."""
+"""A file of your own at the command line: short errors, child processes, hints that repeat it, names that clash."""
 
 import json
 import os

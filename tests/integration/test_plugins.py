@@ -1,4 +1,4 @@
-"""A variant of one's own is one file: proved, trained, saved, opened and explored like a built-in."""
+"""A variant of your own is one file: proved, trained, saved, opened and explored like a built-in."""
 
 import json
 

@@ -101,6 +101,12 @@ class TrainingConfig(Settings):
         self.masking()        # refuses a wrong rate or unit
         self.budget_seconds()
 
+    def words(self) -> list[tuple[str, str]]:
+        """(slot, word) of everything that the registry is asked for."""
+        return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
+                *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
+                ("schedule", self.schedule), ("init", self.init)]
+
     def masking(self) -> Masking:
         return Masking(self.masking_rate, self.masking_unit)
 

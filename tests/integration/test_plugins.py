@@ -100,20 +100,24 @@ def test_a_part_that_remembers_its_last_pass_fails_the_check(tmp_path):
 def test_a_way_of_training_from_one_file(tmp_path, corpus, kind):
     changes, subject = TRAINING[kind]
     file = written(tmp_path, kind)
+    with restored_registry():
+        import_file(file)
+        if subject:
+            assert all(result.passed for result in check_all([subject]))
+        whole = trained(corpus, tmp_path / "whole", training=changes).model.params.flat
+        assert np.isfinite(whole).all()
+        assert not np.array_equal(whole, trained(corpus, tmp_path / "usual").model.params.flat)
+        settings = TrainingConfig.from_dict({**STEPS, "threads": 2, **changes})
+        stopped = start_run(ModelConfig.from_dict(SIZES), settings, corpus, tmp_path / "stopped")
+        steps = stopped.steps()
+        for _ in range(4):
+            next(steps)
+        steps.close()
+        stopped.save()
+        stopped.lock.release()
+    with pytest.raises(CheckpointError, match=f"needs the {kind} 'mine', which {file.name} registered"):
+        resume_run(tmp_path / "stopped", threads=1)
     import_file(file)
-    if subject:
-        assert all(result.passed for result in check_all([subject]))
-    whole = trained(corpus, tmp_path / "whole", training=changes).model.params.flat
-    assert np.isfinite(whole).all()
-    assert not np.array_equal(whole, trained(corpus, tmp_path / "usual").model.params.flat)
-    settings = TrainingConfig.from_dict({**STEPS, "threads": 2, **changes})
-    stopped = start_run(ModelConfig.from_dict(SIZES), settings, corpus, tmp_path / "stopped")
-    steps = stopped.steps()
-    for _ in range(4):
-        next(steps)
-    steps.close()
-    stopped.save()
-    stopped.lock.release()
     resumed = resume_run(tmp_path / "stopped", threads=1)
     resumed.train()
     np.testing.assert_array_equal(resumed.model.params.flat, whole)

@@ -125,7 +125,7 @@ def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tup
 
 
 def _check_targets(target_ids: IntArray, selected: BoolArray, V: int) -> IntArray:
-    """The true ids at selected positions; what stands elsewhere, -100 for instance, is never read."""
+    """The true ids at selected positions; other entries, such as -100, are never read."""
     targets = as_array(target_ids, "target_ids")
     if targets.shape != selected.shape:
         raise InputError(f"target_ids has the shape {targets.shape}, but mask_positions {selected.shape}.")

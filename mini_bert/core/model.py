@@ -5,7 +5,6 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -94,7 +93,7 @@ class MiniBERT:
         With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there. With `last`,
         gradients are announced as complete: no other backward may add to `grads` after this one.
         """
-        ctx = replace(cache.ctx, hook=hook, last=last)
+        ctx = cache.ctx.but(hook=hook, last=last)
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.modules.final_ln is not None:
             dx = self.modules.final_ln.backward(hook("final_hidden", dx), cache.final_ln, grads)
@@ -125,7 +124,7 @@ class MiniBERT:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
         flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         flat = hook("logits", flat)
-        dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, replace(cache.ctx, hook=hook))
+        dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, cache.ctx.but(hook=hook))
         if last:
             grads.complete(self.modules.of_mlm_head_alone)
         if forget:

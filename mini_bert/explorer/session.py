@@ -58,7 +58,7 @@ class Passes:
 
     @property
     def masks(self) -> list[int]:
-        """Where [MASK] stands."""
+        """The positions of [MASK]."""
         found: list[int] = np.flatnonzero(self.sentence.ids == self.tokenizer.vocabulary.mask).tolist()
         return found
 
@@ -131,7 +131,7 @@ class Session:
     def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, name: str = "model", run: Run | None = None):
         self.model, self.tokenizer, self.name, self.run = model, tokenizer, name, run
         self.lock = RLock()
-        self.taken = 0                                    # steps that stand
+        self.taken = 0                                    # steps that were not undone
         self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them
         self.version = 0                                  # grows with every change of the parameters
         self._original: npt.NDArray[np.floating] | None = None

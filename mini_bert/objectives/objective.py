@@ -124,7 +124,7 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         return parts
 
     def floats(self, sequences: int, masking_rate: float) -> int:
-        """Numbers at the peak of a backward of so many full sequences, for the forecast of memory; 0: not known."""
+        """Numbers in memory at the peak of a backward of `sequences` full sequences; 0 if that is not known."""
         return 0
 
     def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:

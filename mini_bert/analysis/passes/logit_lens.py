@@ -87,10 +87,10 @@ def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | N
     if not chosen or min(chosen) < 0 or max(chosen) >= len(row):
         raise InputError(f"positions must be some of 0 to {len(row) - 1}, not {chosen}.")
     names = ["embeddings", *(f"hidden_{i}" for i in range(len(model.modules.stack.layers)))]
-    return LogitLens(names, chosen, np.stack([read_off(model, cache[name][0][chosen]) for name in names]))
+    return LogitLens(names, chosen, np.stack([lens_logits(model, cache[name][0][chosen]) for name in names]))
 
 
-def read_off(model: MiniBERT, hidden: Array) -> Array:
+def lens_logits(model: MiniBERT, hidden: Array) -> Array:
     """Hidden rows (P, H) of any layer -> logits (P, V)."""
     if model.modules.final_ln is not None:
         hidden, _ = model.modules.final_ln.forward(model.params, hidden)

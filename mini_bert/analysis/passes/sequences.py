@@ -35,8 +35,8 @@ def read_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, 
                   targets: Mapping[int, str | int] | None = None) -> Sentence:
     """[CLS] text [SEP]. The tokens at the positions `mask` become [MASK], and are its targets unless others are given.
 
-    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Positions count from 0,
-    where [CLS] stands.
+    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Position 0 is
+    that of [CLS].
     """
     require_vocabulary(model, tokenizer)
     ids = tokenizer.encode(text)

@@ -50,7 +50,7 @@ class TextLine(NamedTuple):
     number: int               # in its file, from 1
 
 
-def placed_lines(files: list[str] | None) -> list[TextLine]:
+def text_lines(files: list[str] | None) -> list[TextLine]:
     """The lines of the files, or of standard input, that are not blank."""
     found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"])
              for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
@@ -60,8 +60,8 @@ def placed_lines(files: list[str] | None) -> list[TextLine]:
 
 
 def lines(files: list[str] | None) -> list[str]:
-    """The texts of `placed_lines`."""
-    return [line.text for line in placed_lines(files)]
+    """The texts of `text_lines`."""
+    return [line.text for line in text_lines(files)]
 
 
 def _truncated(texts: int, model: MiniBERT) -> list[str]:
@@ -157,7 +157,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = opened(model)
-    given, too_long = placed_lines(files), list[int]()
+    given, too_long = text_lines(files), list[int]()
     with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
                         too_long=too_long, progress=progress)

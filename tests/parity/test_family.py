@@ -130,12 +130,13 @@ def compared(ours: MiniBERT, gradients: Any, reference: Any) -> float:
     expected = {name: parameters[name].grad for name in named}
     assert {id(parameters[name]) for name in named} == {id(parameter) for parameter in reference.parameters()}
     scale = max(float(gradient.norm()) for gradient in expected.values() if gradient is not None)
-    worst = 0.0
+    assert scale > 0
+    errors = []
     for name, gradient in expected.items():
         wanted = np.zeros(named[name].shape) if gradient is None else gradient.numpy()
         # what is zero in exact arithmetic, as that of a key's bias, is compared with the largest
-        worst = max(worst, float(np.linalg.norm(named[name] - wanted)) / max(np.linalg.norm(wanted), 1e-6 * scale))
-    return worst
+        errors.append(np.linalg.norm(named[name] - wanted) / max(np.linalg.norm(wanted), 1e-4 * scale))
+    return float(np.max(errors))
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -161,30 +162,32 @@ def test_outputs_equal_those_of_transformers(case, side, tmp_path):
 
 
 def test_gradients_equal_those_of_transformers(case, tmp_path):
-    reference = theirs(case).double()         # ModernBERT computes its angles in float32 all the same
+    # ModernBERT's softmax is in float32 whatever the model is in, and gives NaN at padding in a model of float64
+    dtype, tolerance = (np.float32, 1e-4) if case.family == "ModernBert" else (np.float64, 1e-8)
+    reference = theirs(case).to(torch.float32 if dtype is np.float32 else torch.float64)
     reference.save_pretrained(tmp_path)
-    model = mini_bert.load(tmp_path, dtype=np.float64)
+    model = mini_bert.load(tmp_path, dtype=dtype)
     ids, mask, types = batch(reference, "right")
     rng = np.random.default_rng(2)
 
     hidden = run(reference.base_model, ids, mask, types).last_hidden_state
-    dhidden = rng.standard_normal(hidden.shape) * mask[..., None]
+    dhidden = (rng.standard_normal(hidden.shape) * mask[..., None]).astype(dtype)
     (hidden * torch.tensor(dhidden)).sum().backward()
     grads = MiniBERTGradients(model)
     grads.backward_from_hidden(dhidden, model.encode(ids, mask, token_types=types)[1])
-    assert compared(model, grads.gradients, reference) <= 1e-5
+    assert compared(model, grads.gradients, reference) <= tolerance
     if case.kind == "Model":
         return
     reference.zero_grad()
     output = output_of(run(reference, ids, mask, types))
     logits, cache = model.forward(ids, mask, token_types=types)
-    dlogits = np.zeros(logits.shape)
+    dlogits = np.zeros(logits.shape, dtype)
     where = places(model, mask, logits)
     dlogits[where] = rng.standard_normal(dlogits[where].shape)
     (output * torch.tensor(dlogits)).sum().backward()
     grads.zero_gradients()
     grads.backward_from_logits(dlogits, cache)
-    assert compared(model, grads.gradients, reference) <= 1e-5
+    assert compared(model, grads.gradients, reference) <= tolerance
 
 
 def test_files_go_both_ways(case, tmp_path):

@@ -120,9 +120,12 @@ class HuggingFaceLayout:
 
     def kind_in(self, config: Mapping[str, Any]) -> str:
         """The end of the name of the class that saved the file; "" if the config does not say."""
+        return self._class(config).removeprefix(self.family)
+
+    @staticmethod
+    def _class(config: Mapping[str, Any]) -> str:
         classes = config.get("architectures")
-        first = classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
-        return first.removeprefix(self.family)
+        return classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
 
     def whole_number(self, config: Mapping[str, Any], key: str, default: int) -> int:
         """A number of their config, or its default."""
@@ -158,7 +161,8 @@ class HuggingFaceLayout:
                                           f"{tensor.shape}; its config says {wanted}.")
                 found[name] = stored.unpack(tensor, ours)
                 used.add(stored.name)
-        extra = {spelled.get(name, name): tensor for name, tensor in bare.items() if name not in used}
+        extra = {spelled.get(name, name): tensor for name, tensor in bare.items()
+                 if name not in used and not self._of_unknown_head(config, name, spelled.get(name, name))}
         kept = {key: value for key, value in config.items() if key not in _OF_TASKS}
         return Opened(ours, found | extra, task, {**kept, "model_type": self.model_type})
 
@@ -216,6 +220,12 @@ class HuggingFaceLayout:
                 raise CheckpointError(f"{source} has {name} twice, under its old and its new name.")
             bare[short], spelled[short] = tensor, name
         return bare, spelled
+
+    def _of_unknown_head(self, config: Mapping[str, Any], name: str, spelled: str) -> bool:
+        """Does a tensor belong to a head that a class of another library has? Such heads are left aside."""
+        known = not self._class(config) or self._class(config).startswith(self.family)
+        parts = {stored.name.partition(".")[0] for stored in self.encoder.values()}
+        return not known and not spelled.startswith(self.prefix) and name.partition(".")[0] not in parts
 
     def _drop_tied(self, tensors: Tensors, source: str) -> None:
         """Remove the copies of tied tensors; refuse a copy that differs from the original."""

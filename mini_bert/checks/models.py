@@ -83,6 +83,16 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         yield from check_directions(name, "masked positions", model.params, masked_loss, rng)
         yield from check_directions(name, "all logits", model.params, mean_loss, rng)
 
+    if model.modules.finds_replaced:
+        of_logits = rng.standard_normal((B, T)) * mask
+
+        def all_logits(grads: Parameters) -> float:
+            logits, cache = model.forward(ids, mask, **context)
+            MiniBERTGradients(model, grads).backward_from_logits(of_logits, cache)
+            return float((logits * of_logits).sum())
+
+        yield from check_directions(name, "all logits", model.params, all_logits, rng)
+
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
 
@@ -91,8 +101,12 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         loss, dhidden = float((hidden * cotangent).sum()), cotangent
         if model.modules.pools:
             pooled, pool_cache = model.pool(hidden, mask)
-            loss += float((pooled * pool_cotangent).sum())
-            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads)
+            loss, dpooled = loss + float((pooled * pool_cotangent).sum()), pool_cotangent
+            if model.modules.relates_sentences:
+                scores, relate_cache = model.relate(pooled)
+                loss += float((scores * pool_cotangent[:, : scores.shape[1]]).sum())
+                dpooled = dpooled + model.relate_backward(pool_cotangent[:, : scores.shape[1]], relate_cache, grads)
+            dhidden = dhidden + model.pool_backward(dpooled, pool_cache, grads)
         MiniBERTGradients(model, grads).backward_from_hidden(dhidden, cache)
         return loss
 

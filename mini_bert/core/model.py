@@ -5,6 +5,7 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Self
 
@@ -18,10 +19,10 @@ from .config import ModelConfig
 from .context import Context, Dropout, DropoutKey, Memory
 from .hooks import Hook, no_hook
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
-from .modules.assembly import Modules
+from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
 from .selection import Selection
-from .storage.model_files import read_model, write_model
+from .storage.model_files import Opened, read_model, write_model
 
 
 class MiniBERT:
@@ -38,6 +39,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
+        self.described: Mapping[str, Any] = {}        # the config.json that it was read from, if not in our layout
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.modules = Modules(config)
         try:
@@ -106,7 +108,10 @@ class MiniBERT:
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
                 memory: Memory | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
                 forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
-        """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
+        """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`.
+
+        A model that finds replaced tokens has one logit for each token: (B, T), or (M,).
+        """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
                                     memory=memory, dropout_key=dropout_key, recompute=recompute,
                                     forward_only=forward_only, hook=hook)
@@ -115,14 +120,18 @@ class MiniBERT:
         logits = hook("logits", logits)
         cache.top["logits"] = logits
         self._require_finite(logits, "logits")
-        return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
+        shaped = logits.reshape(cache.shape_of(logits.shape[-1]))
+        return (shaped[..., 0] if self.modules.finds_replaced else shaped), cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False, last: bool = False,
                  hook: Hook = no_hook) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`. See encode_backward."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
-        flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
+        if self.modules.finds_replaced:
+            flat = check_floats(as_array(dlogits, "dlogits")[..., None], "dlogits", cache.shape_of(1), dtype=self.dtype)
+        else:
+            flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         flat = hook("logits", flat)
         dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, cache.ctx.but(hook=hook))
         if last:
@@ -160,6 +169,17 @@ class MiniBERT:
         dhidden = np.zeros((select.B * select.T, self.config.hidden_size), self.dtype)
         select.take_backward(self.modules.pooler.backward(dpooled, pooler, grads, ctx), dhidden)
         return dhidden.reshape(select.B, select.T, -1)
+
+    def relate(self, pooled: Array) -> tuple[Array, Any]:
+        """Scores (B, 2) of how the two sentences of each sequence relate, from pooled vectors (B, H)."""
+        ctx = Context(Selection(len(pooled), 1))
+        scores, cache = self.modules.sentence_head.forward(self.params, pooled, ctx)
+        return scores, (ctx, cache)
+
+    def relate_backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+        """dscores (B, 2) -> dpooled (B, H)."""
+        ctx, head = cache
+        return self.modules.sentence_head.backward(dscores, head, grads, ctx)
 
     # ---------------------------------------------------------------- one part at a time
 
@@ -212,24 +232,35 @@ class MiniBERT:
     # ---------------------------------------------------------------- files
 
     def save(self, directory: str | PathLike[str], *, dtype: npt.DTypeLike | None = None) -> None:
-        """Write config.json and model.safetensors; BERT's layout as Hugging Face names it.
+        """Write config.json and model.safetensors; as Hugging Face names things, if transformers has such a model.
 
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
-        write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest)
+        write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest,
+                    task=self._task_spec(), described=self.described)
+
+    def _task_spec(self) -> TaskSpec | None:
+        """What the files must say of a task's head: see TaskModel."""
+        return None
 
     @classmethod
     def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:
-        """The model in a directory that `save` wrote, or in Hugging Face's BERT layout."""
-        config, tensors, digest = read_model(directory, _precision(dtype))
-        model = cls(config, dtype=dtype, seed=None)
-        model._fill(tensors)
-        model.vocab_digest = digest
+        """The model in a directory that `save` wrote, or in a layout of Hugging Face, without a task's head.
+
+        `mini_bert.load` opens it with its head.
+        """
+        return cls._from_files(read_model(directory, _precision(dtype)), dtype)
+
+    @classmethod
+    def _from_files(cls, opened: Opened, dtype: npt.DTypeLike) -> Self:
+        model = cls(opened.config, dtype=dtype, seed=None)
+        model._fill(opened.tensors)
+        model.vocab_digest, model.described = opened.vocab_digest, dict(opened.described)
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:
         """Replace the numbers of this model by those in `directory`; the configs must agree."""
-        config, tensors, digest = read_model(directory, self.dtype)
+        config, tensors, _, _, digest = read_model(directory, self.dtype)
         if config != self.config:
             changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
                        for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
@@ -240,7 +271,6 @@ class MiniBERT:
     def _fill(self, tensors: dict[str, Array]) -> None:
         for name in self.params:
             self.params[name][...] = tensors[name]
-
 
 
 def _precision(dtype: npt.DTypeLike) -> np.dtype[Any]:

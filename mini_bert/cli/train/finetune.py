@@ -191,7 +191,8 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
 
 
 def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",
-                                                        help="A model that `mini-bert finetune` saved.")],
+                                                        help="A model that `mini-bert finetune` saved, or a "
+                                                             "classifier of transformers.")],
                     texts: Annotated[list[str] | None, typer.Argument(
                         metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,

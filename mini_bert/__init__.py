@@ -10,7 +10,6 @@ from .core.gradients import MiniBERTGradients, mlm_cross_entropy
 from .core.model import MiniBERT
 from .core.modules.blocks.post_ln import PostLNLayer as MiniTransformerLayer
 from .core.registry import register
-from .core.storage.model_files import register_layout
 from .errors import (
     CheckpointError,
     ConfigError,
@@ -23,7 +22,7 @@ from .errors import (
 )
 from .factory import ModelFactory, load
 from .interop.hub import register_hub
-from .interop.huggingface import BertLayout
+from .interop.huggingface import register_layouts
 from .text.masking import mask_tokens
 from .version import __version__
 
@@ -62,5 +61,5 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f".{_LATER[name]}", __name__), name)
 
 
-register_layout(BertLayout())         # core knows no other format than its own
+register_layouts()                    # core knows no other format than its own
 register_hub()                        # nor does text know of datasets

@@ -91,8 +91,12 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         loss, dhidden = float((hidden * cotangent).sum()), cotangent
         if model.modules.pools:
             pooled, pool_cache = model.pool(hidden, mask)
-            loss += float((pooled * pool_cotangent).sum())
-            dhidden = dhidden + model.pool_backward(pool_cotangent, pool_cache, grads)
+            loss, dpooled = loss + float((pooled * pool_cotangent).sum()), pool_cotangent
+            if model.modules.relates_sentences:
+                scores, relate_cache = model.relate(pooled)
+                loss += float((scores * pool_cotangent[:, : scores.shape[1]]).sum())
+                dpooled = dpooled + model.relate_backward(pool_cotangent[:, : scores.shape[1]], relate_cache, grads)
+            dhidden = dhidden + model.pool_backward(dpooled, pool_cache, grads)
         MiniBERTGradients(model, grads).backward_from_hidden(dhidden, cache)
         return loss
 

@@ -15,7 +15,7 @@ from .registry import find, parse_words
 PAD, UNK, CLS, SEP, MASK = range(5)       # the ids of the special tokens, in every vocabulary we make
 
 SLOTS = ("embeddings", "position_embeddings", "attention", "feedforward", "activation", "norm", "block", "stack",
-         "mlm_head", "pooler")             # fields that are words
+         "mlm_head", "pooler", "sentence_head")           # fields that are words
 # sizes, and what no file may ask for: far beyond any BERT, and near enough to fail at once
 _LARGEST = {"num_layers": 1000, "num_heads": 10_000, "hidden_size": 100_000, "intermediate_size": 1_000_000,
             "vocab_size": 10_000_000, "max_seq_length": 1_000_000}
@@ -49,6 +49,7 @@ class ModelConfig(Settings):
     final_layernorm: bool = True
     mlm_head: str = "plain"
     pooler: str = "none"
+    sentence_head: str = "none"
     # numbers
     dropout: float = 0.0                  # of embeddings and of each sub-layer's output
     attention_dropout: float = 0.0        # of attention weights

@@ -19,10 +19,10 @@ from .config import ModelConfig
 from .context import Context, Dropout, DropoutKey, Memory
 from .hooks import Hook, no_hook
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
-from .modules.assembly import Modules
+from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
 from .selection import Selection
-from .storage.model_files import read_model, write_model
+from .storage.model_files import Opened, read_model, write_model
 
 
 class MiniBERT:
@@ -39,6 +39,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
+        self.model_type: str | None = None            # of the layout that it was read from; it is saved so again
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.modules = Modules(config)
         try:
@@ -162,6 +163,17 @@ class MiniBERT:
         select.take_backward(self.modules.pooler.backward(dpooled, pooler, grads, ctx), dhidden)
         return dhidden.reshape(select.B, select.T, -1)
 
+    def relate(self, pooled: Array) -> tuple[Array, Any]:
+        """Scores (B, 2) of how the two sentences of each sequence relate, from pooled vectors (B, H)."""
+        ctx = Context(Selection(len(pooled), 1))
+        scores, cache = self.modules.sentence_head.forward(self.params, pooled, ctx)
+        return scores, (ctx, cache)
+
+    def relate_backward(self, dscores: Array, cache: Any, grads: Gradients) -> Array:
+        """dscores (B, 2) -> dpooled (B, H)."""
+        ctx, head = cache
+        return self.modules.sentence_head.backward(dscores, head, grads, ctx)
+
     # ---------------------------------------------------------------- one part at a time
 
     def _multi_head_attention(self, x: Array, layer: int = 0,
@@ -213,24 +225,35 @@ class MiniBERT:
     # ---------------------------------------------------------------- files
 
     def save(self, directory: str | PathLike[str], *, dtype: npt.DTypeLike | None = None) -> None:
-        """Write config.json and model.safetensors; BERT's layout as Hugging Face names it.
+        """Write config.json and model.safetensors; as Hugging Face names things, if transformers has such a model.
 
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
-        write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest)
+        write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest,
+                    task=self._task_spec(), model_type=self.model_type)
+
+    def _task_spec(self) -> TaskSpec | None:
+        """What the files must say of a task's head: see TaskModel."""
+        return None
 
     @classmethod
     def load(cls, directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> Self:
-        """The model in a directory that `save` wrote, or in Hugging Face's BERT layout."""
-        config, tensors, digest = read_model(directory, _precision(dtype))
-        model = cls(config, dtype=dtype, seed=None)
-        model._fill(tensors)
-        model.vocab_digest = digest
+        """The model in a directory that `save` wrote, or in a layout of Hugging Face, without a task's head.
+
+        `mini_bert.load` opens it with its head.
+        """
+        return cls._from_files(read_model(directory, _precision(dtype)), dtype)
+
+    @classmethod
+    def _from_files(cls, opened: Opened, dtype: npt.DTypeLike) -> Self:
+        model = cls(opened.config, dtype=dtype, seed=None)
+        model._fill(opened.tensors)
+        model.vocab_digest, model.model_type = opened.vocab_digest, opened.model_type
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:
         """Replace the numbers of this model by those in `directory`; the configs must agree."""
-        config, tensors, digest = read_model(directory, self.dtype)
+        config, tensors, _, _, digest = read_model(directory, self.dtype)
         if config != self.config:
             changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
                        for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
@@ -241,7 +264,6 @@ class MiniBERT:
     def _fill(self, tensors: dict[str, Array]) -> None:
         for name in self.params:
             self.params[name][...] = tensors[name]
-
 
 
 def _precision(dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -39,6 +39,7 @@ SLOTS = {
     "position_embeddings": "core.module.Positions: what tells the first layer where a token is; made from (config)",
     "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
     "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",
+    "sentence_head": "core.module.Head: from pooled vectors to scores of how two sentences relate; made from (config)",
     "task_head": "core.module.Head: from hidden rows to the scores of labels; made from (config, outputs, dropout)",
     "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
     "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model)",

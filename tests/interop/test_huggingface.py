@@ -59,7 +59,7 @@ def test_loss_and_gradients_equal_those_of_transformers(expected):
         token_types=expected["token_types"])
     assert loss_sum / count == pytest.approx(expected["loss"][0], rel=1e-12)
     grads.gradients.flat /= count
-    _, ours = BertLayout().write(model.config, grads.gradients)     # gradients under the names of transformers
+    _, ours = BertLayout().write(model.config, None, grads.gradients)     # gradients under the names of transformers
     assert len(ours) == sum(name.startswith("gradient of ") for name in expected)
     for name, gradient in ours.items():
         # absolute: the gradient of b_K is zero in exact arithmetic, since softmax ignores a constant added to a row
@@ -174,7 +174,7 @@ def test_a_config_without_model_type_is_accepted(saved):
     ("hidden_act", ["gelu"], "gelu"),
     ("hidden_act", "swish", "swish"),
     ("position_embedding_type", "relative_key", "absolute"),
-    ("is_decoder", True, "encoders"),
+    ("is_decoder", True, "is_decoder"),
     ("num_attention_heads", 3, "num_heads=3"),
     ("hidden_size", "many", "hidden_size"),
 ])
@@ -187,7 +187,7 @@ def test_a_config_that_is_not_of_bert_is_refused(saved, key, value, word):
 
 @pytest.mark.parametrize("name", ["bert-tiny", "bert-base", "bert-large"])
 def test_bert_presets_fit_the_layout(name):
-    assert BertLayout().fits(load_preset(name))
+    assert BertLayout().fits(load_preset(name), None)
 
 
 @pytest.mark.parametrize("changes", [{"final_layernorm": True}, {"block": "pre_ln"}, {"token_types": 0},

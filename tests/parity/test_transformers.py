@@ -59,7 +59,7 @@ def test_random_bert_tiny_gives_the_same_logits_loss_and_gradients(change, tmp_p
     assert loss_sum / count == pytest.approx(output.loss.item(), rel=1e-6)
     output.loss.backward()
     grads.gradients.flat /= count
-    _, ours = BertLayout().write(config, grads.gradients)
+    _, ours = BertLayout().write(config, None, grads.gradients)
     named = dict(reference.named_parameters())
     assert set(ours) == set(named)
     scale = max(float(parameter.grad.norm()) for parameter in named.values())

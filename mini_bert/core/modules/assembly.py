@@ -1,7 +1,7 @@
 """The modules of a model, chosen by its config's words, in the order of the data."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..config import ModelConfig
 from ..formulas import Steps
@@ -9,6 +9,14 @@ from ..module import Head, Layout, Norm, Sizes, Stack, names_of
 from ..params import ParamSpec
 from ..registry import make
 from .heads.absent import NoHead
+
+
+class TaskSpec(NamedTuple):
+    """The head of a task: its word, the number of its outputs, and the names of its labels, if they have any."""
+
+    head: str
+    outputs: int
+    labels: tuple[str, ...] = ()
 
 
 class Modules:
@@ -20,12 +28,13 @@ class Modules:
         self.final_ln: Norm | None = make("norm", config.norm, config, "final_ln") if config.final_layernorm else None
         self.mlm_head: Head = make("mlm_head", config.mlm_head, config)
         self.pooler: Head = make("pooler", config.pooler, config)
+        self.sentence_head: Head = make("sentence_head", config.sentence_head, config)
         # what only the MLM head reads, so that its gradients are complete when its backward is done
         self.of_mlm_head_alone = names_of([self.mlm_head]) - names_of([self.embed, self.stack])
 
     def layout(self) -> Layout:
         """Every parameter in the order of the data."""
-        for part in (self.embed, self.stack, self.final_ln, self.mlm_head, self.pooler):
+        for part in (self.embed, self.stack, self.final_ln, self.mlm_head, self.pooler, self.sentence_head):
             if part is not None:
                 yield from part.layout()
 
@@ -38,6 +47,11 @@ class Modules:
     def causal(self) -> bool:
         """Does a token's hidden state depend on what comes before it alone, so that it can predict the next one?"""
         return all(getattr(getattr(layer, "attention", None), "causal", False) for layer in self.stack.layers)
+
+    @property
+    def relates_sentences(self) -> bool:
+        """Does the model have a head for pairs of sentences?"""
+        return not isinstance(self.sentence_head, NoHead)
 
     @property
     def pools(self) -> bool:
@@ -62,6 +76,7 @@ class Modules:
         return sum(part.floats(sizes) for part in parts if part is not None)
 
 
-def parameter_specs(config: ModelConfig) -> list[ParamSpec]:
-    """The parameters of a model with this config, without making it."""
-    return [item for item in Modules(config).layout() if isinstance(item, ParamSpec)]
+def parameter_specs(config: ModelConfig, task: TaskSpec | None = None) -> list[ParamSpec]:
+    """The parameters of a model with this config, and of a task's head behind it, without making them."""
+    head = [] if task is None else make("task_head", task.head, config, task.outputs, 0.0).layout()
+    return [item for item in (*Modules(config).layout(), *head) if isinstance(item, ParamSpec)]

@@ -10,9 +10,10 @@ that were written before there were digests may have the two in digests.json; fi
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from ...files import save_files
 from ...readers import read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
-from ..modules.assembly import parameter_specs
+from ..modules.assembly import TaskSpec, parameter_specs
 from ..params import Parameters
 from .checksums import verify_if_checked
 from .digests import DIGEST, json_digest, tensors_digest
@@ -33,8 +34,20 @@ from .weight_files import WEIGHTS, read_weights
 VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
 CONFIG = "config.json"
 DIGESTS, CONFIG_DIGEST = "digests.json", "config_digest"
+_TASK, _MOST_OUTPUTS = "task_head", 1_000_000         # in config.json: the head of a task
 
 Tensors = dict[str, Array]
+Shape = tuple[int, ...]
+
+
+class Opened(NamedTuple):
+    """What a layout finds in a directory: our config, the arrays under our names, and the task's head, if it has one."""
+
+    config: ModelConfig
+    tensors: Tensors
+    task: TaskSpec | None = None
+    model_type: str | None = None     # as the config calls it
+    vocab_digest: str | None = None   # of the vocabulary that the model was saved with, if it is known
 
 
 class Layout(Protocol):
@@ -42,19 +55,23 @@ class Layout(Protocol):
 
     metadata: dict[str, str]          # for the header of the safetensors file
 
+    @property
+    def model_types(self) -> tuple[str, ...]:
+        """The values of model_type that it can read."""
+
     def claims(self, config: Mapping[str, Any]) -> bool:
         """Is this config.json written in this layout?"""
 
-    def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
-        """Our config, and the arrays under our names and in our orientation."""
+    def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> Opened:
+        """Our config, and the arrays under our names and in our orientation; others under the names in the file."""
 
-    def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-        """The name and shape of one of our parameters in the file."""
+    def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
+        """The name and shape in the file of the tensor that holds one of our parameters."""
 
-    def fits(self, config: ModelConfig) -> bool:
+    def fits(self, config: ModelConfig, task: TaskSpec | None) -> bool:
         """Can this layout hold such a model?"""
 
-    def write(self, config: ModelConfig, params: Parameters) -> tuple[dict[str, Any], Tensors]:
+    def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         """config.json's content and the arrays under the layout's names."""
 
 
@@ -62,27 +79,40 @@ class MiniLayout:
     """Ours: the fields of ModelConfig, and the parameters under their own names."""
 
     metadata = {"format": "mini-bert"}
+    model_types = ("mini-bert",)
     _marker = {"model_type": "mini-bert", "format_version": 1}
 
     def claims(self, config: Mapping[str, Any]) -> bool:
         return config.get("model_type") == "mini-bert"
 
-    def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> tuple[ModelConfig, Tensors]:
+    def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> Opened:
         if config.get("format_version") != 1:
             raise CheckpointError(f"{source} has format_version {config.get('format_version')!r}; "
                                   "this version of Mini-BERT reads 1.")
         require_plugins(config.get(PLUGINS, {}), source, CONFIG)
-        fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS)}
-        return ModelConfig.from_dict(fields, f"{source}/{CONFIG}"), tensors
+        fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS, _TASK)}
+        ours = ModelConfig.from_dict(fields, f"{source}/{CONFIG}")
+        return Opened(ours, tensors, _read_task(config[_TASK], f"{source}/{CONFIG}") if _TASK in config else None)
 
-    def on_disk(self, config: ModelConfig, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
         return name, shape
 
-    def fits(self, config: ModelConfig) -> bool:
+    def fits(self, config: ModelConfig, task: TaskSpec | None) -> bool:
         return True
 
-    def write(self, config: ModelConfig, params: Parameters) -> tuple[dict[str, Any], Tensors]:
-        return {**self._marker, **config.to_dict(), **plugins_of(config.words())}, dict(params)
+    def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
+        words = [*config.words(), *([] if task is None else [("task_head", task.head)])]
+        described = {} if task is None else {_TASK: {**task._asdict(), "labels": list(task.labels)}}
+        return {**self._marker, **config.to_dict(), **described, **plugins_of(words)}, dict(params)
+
+
+def _read_task(described: Any, source: str) -> TaskSpec:
+    head, outputs, labels = (described.get(key) if isinstance(described, dict) else None
+                             for key in ("head", "outputs", "labels"))
+    if not isinstance(head, str) or type(outputs) is not int or not 1 <= outputs <= _MOST_OUTPUTS \
+            or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise CheckpointError(f"{source}: {_TASK} must have a head, a number of outputs and a list of labels.")
+    return TaskSpec(head, outputs, tuple(labels))
 
 
 _layouts: list[Layout] = [MiniLayout()]
@@ -94,13 +124,18 @@ def register_layout(layout: Layout) -> None:
 
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
-                dtype: npt.DTypeLike | None = None, vocab_digest: str | None = None) -> None:
-    """Write a model's two files, in this precision if given; both are whole on disk before either takes its name."""
+                dtype: npt.DTypeLike | None = None, vocab_digest: str | None = None, task: TaskSpec | None = None,
+                model_type: str | None = None) -> None:
+    """Write a model's two files, in this precision if given; both are whole on disk before either takes its name.
+
+    The layout is the first that can hold the model, one for this `model_type` before others.
+    """
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
-    layout = next(layout for layout in _layouts if layout.fits(config))
-    description, tensors = layout.write(config, params)
+    by_choice = sorted(_layouts, key=lambda layout: model_type not in layout.model_types)
+    layout = next(layout for layout in by_choice if layout.fits(config, task))
+    description, tensors = layout.write(config, task, params)
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:
@@ -118,11 +153,8 @@ def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
     return converted
 
 
-def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[ModelConfig, Tensors, str | None]:
-    """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`.
-
-    And the fingerprint of the vocabulary that they were saved with, if there is one.
-    """
+def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
+    """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`."""
     path = _model_directory(Path(directory))
     description = read_json(path / CONFIG, CheckpointError,
                             absent=f"{shown(path)} has no {CONFIG}, so it is not a model's directory.")
@@ -132,10 +164,17 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> tuple[Mo
         raise CheckpointError(f"{path / CONFIG} has the {VOCABULARY} {str(digest)[:100]}, which is not text.")
     layout = next((layout for layout in _layouts if layout.claims(description)), None)
     if layout is None:
-        raise CheckpointError(f"{path / CONFIG} has model_type {description.get('model_type')!r}; "
-                              "the types that can be opened are 'mini-bert' and 'bert'.")
-    config, tensors = layout.read(description, tensors, str(path))
-    return config, _verified(config, tensors, path, layout, dtype, unchanged), digest
+        raise _unknown_type(path / CONFIG, description)
+    opened = layout.read(description, tensors, str(path))
+    return opened._replace(tensors=_verified(opened, path, layout, dtype, unchanged), vocab_digest=digest)
+
+
+def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError:
+    known = sorted({name for layout in _layouts for name in layout.model_types})
+    word = description.get("model_type")
+    near = get_close_matches(str(word)[:100], known, n=1, cutoff=0.0)[0]
+    return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, and "
+                           f"all are {', '.join(known)}.")
 
 
 def _model_directory(directory: Path) -> Path:
@@ -174,14 +213,15 @@ def _read_whole(directory: Path, config_digest: str) -> tuple[Tensors, bool]:
     return tensors, DIGEST in digests
 
 
-def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout, dtype: np.dtype[Any],
-              unchanged: bool) -> Tensors:
+def _verified(opened: Opened, path: Path, layout: Layout, dtype: np.dtype[Any], unchanged: bool) -> Tensors:
     """The tensors in this precision, if they are exactly the parameters of such a model, and finite.
 
     Those that are `unchanged` since we saved them were finite then.
     """
-    expected = {spec.name: spec.shape for spec in parameter_specs(config)}
-    missing = [layout.on_disk(config, name, shape)[0] for name, shape in expected.items() if name not in tensors]
+    config, tensors, task, *_ = opened
+    expected = {spec.name: spec.shape for spec in parameter_specs(config, task)}
+    missing = dict.fromkeys(layout.on_disk(config, task, name, shape)[0] for name, shape in expected.items()
+                            if name not in tensors)
     extra = [name for name in tensors if name not in expected]
     problems = [f"{what}: {', '.join(which)}"
                 for what, which in (("missing", missing), ("not expected", extra)) if which]
@@ -189,10 +229,10 @@ def _verified(config: ModelConfig, tensors: Tensors, path: Path, layout: Layout,
         raise CheckpointError(f"The tensors in {path} do not fit its config; {'; '.join(problems)}.")
     result = {}
     for name, shape in expected.items():
-        theirs, theirs_shape = layout.on_disk(config, name, shape)
+        theirs, theirs_shape = layout.on_disk(config, task, name, shape)
         tensor = tensors[name]
         if tensor.shape != shape:
-            found = layout.on_disk(config, name, tensor.shape)[1]
+            found = layout.on_disk(config, task, name, tensor.shape)[1]
             raise CheckpointError(f"{theirs} in {path} has the shape {found}; its config says {theirs_shape}.")
         if tensor.dtype.kind != "f":
             raise CheckpointError(f"{theirs} in {path} holds {tensor.dtype}, not floating-point numbers.")

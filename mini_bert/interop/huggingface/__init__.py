@@ -1,0 +1,19 @@
+"""Models as transformers saves them: one file an architecture, on the tables and the base class of layout.py.
+
+`mini_bert.load` opens every directory that one of these layouts claims, and `save` writes a model in the layout that can
+hold it. What an architecture computes is in core; here is only how its files spell it.
+"""
+
+from ...core.storage.model_files import Layout, register_layout
+from .bert import BertLayout
+
+__all__ = ["LAYOUTS", "BertLayout", "register_layouts"]
+
+# the first that fits a model is the one that it is saved in, unless it was read from another
+LAYOUTS: tuple[Layout, ...] = (BertLayout(),)
+
+
+def register_layouts() -> None:
+    """Make all known to core."""
+    for layout in reversed(LAYOUTS):              # the one registered last is asked first
+        register_layout(layout)

@@ -1,0 +1,277 @@
+"""What the layouts of Hugging Face share: an architecture's file says in tables how transformers spells its models.
+
+    config      `fields` (our field: their key and its default), `fixed` (ours that are always so), `activation`,
+                and `ours` / `theirs` for what a table cannot say
+    tensors     `encoder` (behind `prefix` in classes with a head) and `heads` (never behind it)
+    heads       `switches` (which words of our config follow from which tensors) and `tasks` (classes with a task's head)
+
+A model fits a layout if its config comes back from the description that the layout makes of it.
+"""
+
+import re
+from collections.abc import Mapping, Set
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...core.config import ModelConfig
+from ...core.modules.assembly import TaskSpec, parameter_specs
+from ...core.params import Parameters
+from ...core.storage.model_files import Opened, Tensors
+from ...errors import CheckpointError, ConfigError
+from .stored import Names, Shape, Stored
+
+ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
+               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
+# the slots of BERT, from which most others differ in one or two
+POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
+           "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",
+           "norm": "layernorm", "block": "post_ln", "stack": "plain", "final_layernorm": False, "mlm_head": "none",
+           "pooler": "none", "sentence_head": "none", "scale_residual_init": False}
+SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_heads", 12),
+         "hidden_size": ("hidden_size", 768), "intermediate_size": ("intermediate_size", 3072),
+         "vocab_size": ("vocab_size", 30522), "max_seq_length": ("max_position_embeddings", 512),
+         "token_types": ("type_vocab_size", 2), "dropout": ("hidden_dropout_prob", 0.1),
+         "attention_dropout": ("attention_probs_dropout_prob", 0.1), "layernorm_eps": ("layer_norm_eps", 1e-12),
+         "init_std": ("initializer_range", 0.02)}
+
+
+class TaskClass(NamedTuple):
+    """A class of transformers with the head of a task: our word for the head, and where its parameters lie."""
+
+    head: str
+    tensors: Names
+
+
+class Switch(NamedTuple):
+    """A word of our config that follows from whether a tensor is there."""
+
+    tensor: str
+    present: Any
+    absent: Any = "none"
+
+
+class HuggingFaceLayout:
+    """The base of all. The class attributes are an architecture's tables; tensors are named without the prefix."""
+
+    metadata = {"format": "pt"}           # transformers requires it
+
+    model_type: ClassVar[str]
+    family: ClassVar[str]                                         # what the names of its classes begin with
+    prefix: ClassVar[str]                                         # of the encoder, in classes with a head: "bert."
+    fields: ClassVar[Mapping[str, tuple[str, Any]]] = SIZES
+    fixed: ClassVar[Mapping[str, Any]] = POST_LN
+    activation: ClassVar[tuple[str, str]] = ("hidden_act", "gelu")
+    required: ClassVar[Mapping[str, Any]] = {}                    # their keys that we know with this value alone
+    constants: ClassVar[Mapping[str, Any]] = {}                   # their keys that are always written so
+    encoder: ClassVar[Names]
+    heads: ClassVar[Names] = {}
+    switches: ClassVar[Mapping[str, Switch]] = {}
+    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name: "ForTokenClassification"
+    language_model: ClassVar[str] = "ForMaskedLM"
+    tied: ClassVar[Mapping[str, str]] = {}                        # copies of other tensors
+    ignored: ClassVar[str] = r"embeddings\.position_ids"          # tensors that are no parameters
+    renamed: ClassVar[Mapping[str, str]] = {}                     # parts of old names, and what they are now
+
+    # ---------------------------------------------------------------- for an architecture to override
+
+    def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
+        """Fields of our config that no table gives, from theirs and from the names of the tensors."""
+        return {}
+
+    def theirs(self, config: ModelConfig) -> dict[str, Any]:
+        """Keys of their config that no table gives."""
+        return {}
+
+    def surplus(self, names: Set[str]) -> Set[str]:
+        """Tensors that no part of ours reads, given all names in the file."""
+        return set()
+
+    def task_head(self, kind: str, config: Mapping[str, Any]) -> str:
+        """Our word for the task's head of this class."""
+        return self.tasks[kind].head
+
+    def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
+        """Keys of their config that describe the task's head, beside its labels."""
+        return {}
+
+    def kind_of(self, config: ModelConfig, task: TaskSpec | None) -> str:
+        """The end of the class's name that holds such a model."""
+        if task is not None:
+            found = next((kind for kind in self.tasks if self._heads_agree(kind, config, task)), None)
+            if found is None:
+                raise ConfigError(f"{self.model_type} has no class with a task head {task.head}.")
+            return found
+        if config.sentence_head != "none":
+            return "ForPreTraining"
+        return "Model" if config.mlm_head == "none" else self.language_model
+
+    # ---------------------------------------------------------------- the protocol of layouts
+
+    @property
+    def model_types(self) -> tuple[str, ...]:
+        return (self.model_type,)
+
+    def claims(self, config: Mapping[str, Any]) -> bool:
+        return config.get("model_type") == self.model_type
+
+    def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> Opened:
+        bare, spelled = self._bare(tensors, source)
+        self._drop_tied(bare, source)
+        for name in self.surplus(set(bare)):
+            del bare[name]
+        kind = self._kind(config)
+        task = self._read_task(kind, config, bare, source)
+        ours = self._read_config(config, set(bare), source)
+        found, used = Tensors(), set()
+        for name, stored, shape in self._places(ours, task):
+            tensor = bare.get(stored.name)
+            if tensor is not None:
+                wanted = stored.shape(shape, ours)
+                if tensor.shape != wanted:
+                    raise CheckpointError(f"{spelled.get(stored.name, stored.name)} in {source} has the shape "
+                                          f"{tensor.shape}; its config says {wanted}.")
+                found[name] = stored.unpack(tensor, ours)
+                used.add(stored.name)
+        extra = {spelled.get(name, name): tensor for name, tensor in bare.items() if name not in used}
+        return Opened(ours, found | extra, task, self.model_type)
+
+    def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
+        stored = self._stored(config, task)[name]
+        return self._prefix(config, task, stored.name) + stored.name, stored.shape(shape, config)
+
+    def fits(self, config: ModelConfig, task: TaskSpec | None) -> bool:
+        try:
+            names = {stored.name for _, stored, _ in self._places(config, task)}
+            described = self._describe(config, task)
+            again = self._read_config(described, names, self.model_type)
+            same_head = task is None or self.task_head(self.kind_of(config, task), described) == task.head
+        except (ConfigError, KeyError):       # no name for a parameter, no word for a slot
+            return False
+        return again == config and same_head
+
+    def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
+        together: dict[str, list[tuple[Stored, str]]] = {}
+        for name, stored, _ in self._places(config, task):
+            together.setdefault(stored.name, []).append((stored, name))
+        tensors = {}
+        for theirs, parts in together.items():
+            values = [params[name] for _, name in sorted(parts, key=lambda part: part[0].part)]
+            tensors[self._prefix(config, task, theirs) + theirs] = parts[0][0].pack(values, config)
+        return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
+
+    # ---------------------------------------------------------------- names
+
+    def _stored(self, config: ModelConfig, task: TaskSpec | None) -> Names:
+        """Where each parameter lies that such a model can have."""
+        names = {**self.encoder, **self.heads, **(self.tasks[self.kind_of(config, task)].tensors if task else {})}
+        return {ours.replace("{i}", str(i)): stored.in_layer(i) for ours, stored in names.items()
+                for i in (range(config.num_layers) if "{i}" in ours else (0,))}
+
+    def _places(self, config: ModelConfig, task: TaskSpec | None) -> list[tuple[str, Stored, Shape]]:
+        """(our name, where it lies, our shape) of every parameter of such a model."""
+        stored = self._stored(config, task)
+        return [(spec.name, stored[spec.name], spec.shape) for spec in parameter_specs(config, task)]
+
+    def _prefix(self, config: ModelConfig, task: TaskSpec | None, theirs: str) -> str:
+        """What stands before a tensor's name in the class that holds such a model."""
+        of_encoder = any(re.fullmatch(re.escape(stored.name).replace(r"\{i\}", r"\d+"), theirs)
+                         for stored in self.encoder.values())
+        return self.prefix if of_encoder and self.kind_of(config, task) != "Model" else ""
+
+    def _bare(self, tensors: Tensors, source: str) -> tuple[Tensors, dict[str, str]]:
+        """The tensors without prefix and under their present names, and how the file spells each name."""
+        bare, spelled = Tensors(), dict[str, str]()
+        for name, tensor in tensors.items():
+            short = name.removeprefix(self.prefix)
+            for old, new in self.renamed.items():
+                short = short.replace(old, new)
+            if re.fullmatch(self.ignored, short):
+                continue
+            if short in bare:
+                raise CheckpointError(f"{source} has {name} twice, under its old and its new name.")
+            bare[short], spelled[short] = tensor, name
+        return bare, spelled
+
+    def _drop_tied(self, tensors: Tensors, source: str) -> None:
+        """Remove the copies of tied tensors; refuse a copy that differs from the original."""
+        for copy, original in self.tied.items():
+            if copy not in tensors:
+                continue
+            if original not in tensors:
+                tensors[original] = tensors[copy]
+            elif not np.array_equal(tensors[copy], tensors[original]):
+                raise CheckpointError(f"{source}: {copy} differs from {original}; a head that is not tied to the "
+                                      "embeddings is not supported.")
+            del tensors[copy]
+
+    # ---------------------------------------------------------------- configs
+
+    def _kind(self, config: Mapping[str, Any]) -> str:
+        """The end of the name of the class that saved the file; "" if the config does not say."""
+        classes = config.get("architectures")
+        first = classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
+        return first.removeprefix(self.family)
+
+    def _read_task(self, kind: str, config: Mapping[str, Any], tensors: Tensors, source: str) -> TaskSpec | None:
+        if kind in self.tasks:
+            last = tensors.get(self.tasks[kind].tensors["task_W"].name)
+            labels = _labels(config, source)
+            outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
+            names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
+            return TaskSpec(self.task_head(kind, config), outputs, names)
+        of_tasks = {stored.name for task in self.tasks.values() for name, stored in task.tensors.items()
+                    if name.startswith("task_")} - {stored.name for stored in (*self.encoder.values(),
+                                                                                *self.heads.values())}
+        found = sorted(of_tasks & set(tensors))
+        if found:
+            raise CheckpointError(f"{source} has a task head ({found[0]}), and its config does not say of which class: "
+                                  f"architectures must be one of {', '.join(self.family + name for name in self.tasks)}.")
+        return None
+
+    def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
+        for key, value in self.required.items():
+            if config.get(key, value) != value:
+                raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
+                                  f"opened with {value!r} alone.")
+        key, default = self.activation
+        word = config.get(key, default)
+        if not isinstance(word, str) or word not in ACTIVATIONS:
+            raise ConfigError(f"{source}: {key} {str(word)[:100]!r} is not supported; the choices are "
+                              f"{', '.join(ACTIVATIONS)}.")
+        return ModelConfig.from_dict({
+            **self.fixed, "activation": ACTIVATIONS[word],
+            **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
+            **{ours: switch.present if switch.tensor in names else switch.absent
+               for ours, switch in self.switches.items()}, **self.ours(config, names)}, source)
+
+    def _describe(self, config: ModelConfig, task: TaskSpec | None) -> dict[str, Any]:
+        """Their config."""
+        activation = next((word for word, ours in ACTIVATIONS.items() if ours == config.activation), None)
+        if activation is None:
+            raise ConfigError(f"{self.model_type} has no activation {config.activation}.")
+        if "token_types" in self.fields and not config.token_types:
+            raise ConfigError(f"{self.model_type} always has token types.")
+        described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
+                     self.activation[0]: activation, "tie_word_embeddings": True, **self.required, **self.constants,
+                     **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
+                     **self.theirs(config)}
+        if task is not None:
+            described |= {**self.task_keys(config, task), "id2label": dict(enumerate(task.labels)),
+                          "label2id": {label: number for number, label in enumerate(task.labels)}}
+        return described
+
+    def _heads_agree(self, kind: str, config: ModelConfig, task: TaskSpec) -> bool:
+        try:
+            return self.task_head(kind, self.task_keys(config, task)) == task.head
+        except ConfigError:
+            return False
+
+
+def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    """The names of the labels in the order of their numbers, if the config has them."""
+    table = config.get("id2label") or {}
+    try:
+        return tuple(str(table[key]) for key in sorted(table, key=int))
+    except (TypeError, ValueError):
+        raise ConfigError(f"{source}: id2label must give each number its label.") from None

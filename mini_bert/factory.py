@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .configs import load_preset
 from .core.model import MiniBERT
+from .core.task_model import open_model
 from .errors import CheckpointError
 from .pretrained import model_directory, shipped_names
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """Load a shipped model by name, or a model from a directory: one that `save` wrote, a run (its best model, or else
-    its final one), a run's checkpoint, or a Hugging Face or sentence-transformers BERT.
+    its final one), a run's checkpoint, or one in a layout of Hugging Face or sentence-transformers.
 
-    The model remembers the directory as `model.source`.
+    What has the head of a task, such as BertForSequenceClassification, is a TaskModel: its `forward` gives the head's
+    scores, and `labels` their names. The model remembers the directory as `model.source`.
     """
     directory = model_directory(name_or_directory)
     _require_directory(str(name_or_directory), directory)
-    model = MiniBERT.load(directory, dtype=dtype)
+    model = open_model(directory, dtype=dtype)
     model.source = directory
     return model
 

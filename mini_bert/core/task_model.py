@@ -4,19 +4,28 @@ The head's parameters are in the same flat buffer as the model's, behind them, s
 The MLM head stays where it is, untouched by the task's loss: what fine-tuning does to it can be measured.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import ConfigError, InputError
 from .arrays import Array, BoolArray, IntArray
+from .cache import Cache
 from .config import ModelConfig
-from .context import DropoutKey
+from .context import Context, DropoutKey, Memory
+from .hooks import Hook, no_hook
 from .model import MiniBERT
-from .modules.heads.tasks import TaskHead
+from .modules.assembly import TaskSpec, parameter_specs
+from .modules.heads.tasks import Answers, TaskHead
 from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from .params import Gradients, Parameters
 from .registry import make
+from .selection import Selection
+from .storage.model_files import read_model
 
 
 class TaskBatch(NamedTuple):
@@ -36,27 +45,77 @@ class TaskBatch(NamedTuple):
 class TaskModel(MiniBERT):
     """A model for a task, from a trained model or a new one. `dropout` is of the head alone."""
 
-    def __init__(self, model: MiniBERT, head: str, outputs: int, *, dropout: float = 0.0, seed: int = 0):
+    def __init__(self, model: MiniBERT, head: str, outputs: int, *, dropout: float = 0.0, seed: int = 0,
+                 labels: Sequence[str] = ()):
         if outputs < 1:
             raise ConfigError(f"A task needs at least one label, not {outputs}.")
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}.")
         self.config, self.dtype, self.modules = model.config, model.dtype, model.modules
-        self.vocab_digest, self.source = model.vocab_digest, model.source
-        self.head_name = head
+        self.vocab_digest, self.source, self.model_type = model.vocab_digest, model.source, model.model_type
+        self.head_name, self.labels = head, tuple(labels)
         self.task: TaskHead = make("task_head", head, model.config, outputs, dropout)
         self.params = Parameters([*self.modules.layout(), *self.task.layout()], self.dtype)
         self.params.initialise(seed)
-        for name, value in model.params.items():
-            self.params[name][...] = value
+        for spec in parameter_specs(model.config):
+            self.params[spec.name][...] = model.params[spec.name]
 
     def encoder(self) -> MiniBERT:
         """The model without the task's head."""
         model = MiniBERT(self.config, dtype=self.dtype, seed=None)
         for name in model.params:
             model.params[name][...] = self.params[name]
-        model.vocab_digest = self.vocab_digest
+        model.vocab_digest, model.model_type = self.vocab_digest, self.model_type
         return model
+
+    # ---------------------------------------------------------------- the head's output for any batch
+
+    def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
+                token_types: IntArray | None = None, positions: BoolArray | None = None, memory: Memory | None = None,
+                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
+                hook: Hook = no_hook) -> tuple[Array, Cache]:
+        """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
+
+        `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be answers:
+        (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
+        """
+        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory,
+                                    dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
+        B, T, H = hidden.shape
+        reads = self.task.reads(self._real(cache.ctx), np.ones((B, T), bool) if positions is None else positions)
+        ctx = replace(cache.ctx, select=Selection(B, T, reads)).in_part("task")
+        scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
+        cache.head = (ctx, head)
+        cache.top["task_scores"] = scores = hook("task_scores", scores)
+        return (scores if scores.shape[0] < B * T and self.task.answers is Answers.TOKENS
+                else self.task.arranged(scores, B, T)), cache
+
+    def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False, last: bool = False,
+                 hook: Hook = no_hook) -> None:
+        """d loss / d scores, shaped as `forward` returned them: adds every gradient to `grads`."""
+        if cache.head is None:
+            raise InputError("This cache is of encode(), which computes no scores; use forward().")
+        (ctx, head), scores = cache.head, cache.top["task_scores"]
+        ctx = replace(ctx, hook=hook)
+        if np.size(dlogits) != scores.size:
+            raise InputError(f"The gradient of the scores has the shape {np.shape(dlogits)}, which is not theirs.")
+        dscores = hook("task_scores", np.asarray(dlogits, self.dtype).reshape(scores.shape))
+        drows = self.task.backward(dscores, head, grads, ctx)
+        dhidden = np.zeros((ctx.select.B * ctx.select.T, drows.shape[1]), self.dtype)
+        ctx.select.take_backward(drows, dhidden)
+        self.encode_backward(dhidden.reshape(ctx.select.B, ctx.select.T, -1), cache, grads, forget=forget, last=last,
+                             hook=hook)
+
+    def _real(self, ctx: Context) -> BoolArray:
+        """The real tokens (B, T), as the head sees them."""
+        real = np.ones((ctx.select.B, ctx.select.T), bool) if ctx.key_mask is None else ctx.key_mask
+        padding = getattr(self.task, "padding", -1)
+        return real if padding < 0 or ctx.ids is None else real & (ctx.ids != padding)
+
+    def _task_spec(self) -> TaskSpec:
+        return TaskSpec(self.head_name, self.task.outputs, self.labels)
+
+    # ---------------------------------------------------------------- batches of a task
 
     def scores(self, batch: TaskBatch) -> Array:
         """The head's scores (N, C), one row per answer."""
@@ -87,9 +146,22 @@ class TaskModel(MiniBERT):
         return self.task.reads(mask, batch.places)
 
 
+def open_model(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
+    """The model in a directory, with the head of a task if the files have one: a TaskModel then."""
+    opened = read_model(directory, np.dtype(dtype))
+    model = MiniBERT._from_files(opened, dtype)
+    if opened.task is None:
+        return model
+    made = TaskModel(model, opened.task.head, opened.task.outputs, labels=opened.task.labels)
+    made._fill(opened.tensors)
+    return made
+
+
 def with_dropout(model: MiniBERT, dropout: float) -> MiniBERT:
     """The same parameters in a model that drops this share in training: models ship without dropout."""
     config = ModelConfig.from_dict({**model.config.to_dict(), "dropout": dropout, "attention_dropout": dropout})
     made = MiniBERT(config, dtype=model.dtype, seed=None)
-    made.params.flat[...] = model.params.flat
+    for name in made.params:                  # of a TaskModel, all but the head
+        made.params[name][...] = model.params[name]
+    made.model_type = model.model_type
     return made

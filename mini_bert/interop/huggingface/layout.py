@@ -257,8 +257,9 @@ class HuggingFaceLayout:
                      **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
                      **self.theirs(config)}
         if task is not None:
-            described |= {**self.task_keys(config, task), "id2label": dict(enumerate(task.labels)),
-                          "label2id": {label: number for number, label in enumerate(task.labels)}}
+            labels = task.labels or tuple(f"LABEL_{i}" for i in range(task.outputs))
+            described |= {**self.task_keys(config, task), "id2label": dict(enumerate(labels)),
+                          "label2id": {label: number for number, label in enumerate(labels)}}
         return described
 
     def _heads_agree(self, kind: str, config: ModelConfig, task: TaskSpec) -> bool:

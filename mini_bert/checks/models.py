@@ -83,6 +83,16 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         yield from check_directions(name, "masked positions", model.params, masked_loss, rng)
         yield from check_directions(name, "all logits", model.params, mean_loss, rng)
 
+    if model.modules.finds_replaced:
+        of_logits = rng.standard_normal((B, T)) * mask
+
+        def all_logits(grads: Parameters) -> float:
+            logits, cache = model.forward(ids, mask, **context)
+            MiniBERTGradients(model, grads).backward_from_logits(of_logits, cache)
+            return float((logits * of_logits).sum())
+
+        yield from check_directions(name, "all logits", model.params, all_logits, rng)
+
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
 

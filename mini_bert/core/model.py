@@ -108,7 +108,10 @@ class MiniBERT:
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
                 memory: Memory | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
                 forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
-        """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`."""
+        """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`.
+
+        A model that finds replaced tokens has one logit for each token: (B, T), or (M,).
+        """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
                                     memory=memory, dropout_key=dropout_key, recompute=recompute,
                                     forward_only=forward_only, hook=hook)
@@ -117,14 +120,18 @@ class MiniBERT:
         logits = hook("logits", logits)
         cache.top["logits"] = logits
         self._require_finite(logits, "logits")
-        return logits.reshape(*hidden.shape[:-1], self.config.vocab_size), cache
+        shaped = logits.reshape(cache.shape_of(logits.shape[-1]))
+        return (shaped[..., 0] if self.modules.finds_replaced else shaped), cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False, last: bool = False,
                  hook: Hook = no_hook) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`. See encode_backward."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no logits; use forward().")
-        flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
+        if self.modules.finds_replaced:
+            flat = check_floats(as_array(dlogits, "dlogits")[..., None], "dlogits", cache.shape_of(1), dtype=self.dtype)
+        else:
+            flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         flat = hook("logits", flat)
         dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, replace(cache.ctx, hook=hook))
         if last:

@@ -16,7 +16,7 @@ from ..errors import ConfigError, InputError
 from .arrays import Array, BoolArray, IntArray
 from .cache import Cache
 from .config import ModelConfig
-from .context import Context, DropoutKey, Memory
+from .context import DropoutKey, Memory
 from .hooks import Hook, no_hook
 from .model import MiniBERT
 from .modules.assembly import TaskSpec, parameter_specs
@@ -82,7 +82,8 @@ class TaskModel(MiniBERT):
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory,
                                     dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
         B, T, H = hidden.shape
-        reads = self.task.reads(self._real(cache.ctx), np.ones((B, T), bool) if positions is None else positions)
+        real = np.ones((B, T), bool) if cache.ctx.key_mask is None else cache.ctx.key_mask
+        reads = self.task.reads(self._real(cache.ctx.ids, real), np.ones((B, T), bool) if positions is None else positions)
         ctx = replace(cache.ctx, select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
         cache.head = (ctx, head)
@@ -106,11 +107,10 @@ class TaskModel(MiniBERT):
         self.encode_backward(dhidden.reshape(ctx.select.B, ctx.select.T, -1), cache, grads, forget=forget, last=last,
                              hook=hook)
 
-    def _real(self, ctx: Context) -> BoolArray:
+    def _real(self, ids: IntArray | None, mask: BoolArray) -> BoolArray:
         """The real tokens (B, T), as the head sees them."""
-        real = np.ones((ctx.select.B, ctx.select.T), bool) if ctx.key_mask is None else ctx.key_mask
         padding = getattr(self.task, "padding", -1)
-        return real if padding < 0 or ctx.ids is None else real & (ctx.ids != padding)
+        return mask if padding < 0 or ids is None else np.asarray(ids) != padding
 
     def _task_spec(self) -> TaskSpec:
         return TaskSpec(self.head_name, self.task.outputs, self.labels)
@@ -143,7 +143,7 @@ class TaskModel(MiniBERT):
 
     def _reads(self, batch: TaskBatch) -> BoolArray:
         mask = np.asarray(batch.attention_mask, bool)
-        return self.task.reads(mask, batch.places)
+        return self.task.reads(self._real(batch.input_ids, mask), batch.places)
 
 
 def open_model(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:

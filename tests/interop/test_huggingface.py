@@ -172,7 +172,7 @@ def test_a_config_without_model_type_is_accepted(saved):
 
 @pytest.mark.parametrize(("key", "value", "word"), [
     ("hidden_act", ["gelu"], "gelu"),
-    ("hidden_act", "swish", "swish"),
+    ("hidden_act", "quick_gelu", "quick_gelu"),
     ("position_embedding_type", "relative_key", "absolute"),
     ("is_decoder", True, "is_decoder"),
     ("num_attention_heads", 3, "num_heads=3"),

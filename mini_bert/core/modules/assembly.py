@@ -9,6 +9,7 @@ from ..module import Head, Layout, Norm, Sizes, Stack, names_of
 from ..params import ParamSpec
 from ..registry import make
 from .heads.absent import NoHead
+from .heads.replaced_tokens import ReplacedTokensHead
 
 
 class TaskSpec(NamedTuple):
@@ -41,7 +42,12 @@ class Modules:
     @property
     def predicts_words(self) -> bool:
         """Does the model have an MLM head?"""
-        return not isinstance(self.mlm_head, NoHead)
+        return not isinstance(self.mlm_head, NoHead | ReplacedTokensHead)
+
+    @property
+    def finds_replaced(self) -> bool:
+        """Does the model say of each token whether it was replaced? It then has one logit for each, not V."""
+        return isinstance(self.mlm_head, ReplacedTokensHead)
 
     @property
     def causal(self) -> bool:

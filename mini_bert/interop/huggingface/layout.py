@@ -10,19 +10,21 @@ A model fits a layout if its config comes back from the description that the lay
 
 import re
 from collections.abc import Mapping, Set
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.config import ModelConfig
+from ...core.config import SLOTS, ModelConfig
 from ...core.modules.assembly import TaskSpec, parameter_specs
 from ...core.params import Parameters
+from ...core.registry import parse_word, parse_words
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh"}
+               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu"}
 # the slots of BERT, from which most others differ in one or two
 POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
            "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",
@@ -70,7 +72,7 @@ class HuggingFaceLayout:
     tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name: "ForTokenClassification"
     language_model: ClassVar[str] = "ForMaskedLM"
     tied: ClassVar[Mapping[str, str]] = {}                        # copies of other tensors
-    ignored: ClassVar[str] = r"embeddings\.position_ids"          # tensors that are no parameters
+    ignored: ClassVar[str] = r"embeddings\.(position|token_type)_ids"       # tensors that are no parameters
     renamed: ClassVar[Mapping[str, str]] = {}                     # parts of old names, and what they are now
 
     # ---------------------------------------------------------------- for an architecture to override
@@ -82,6 +84,10 @@ class HuggingFaceLayout:
     def theirs(self, config: ModelConfig) -> dict[str, Any]:
         """Keys of their config that no table gives."""
         return {}
+
+    def numbering(self, layer: int, config: ModelConfig) -> dict[str, int]:
+        """What stands for {i}, and for other letters in braces, in the names of a layer's tensors."""
+        return {"i": layer}
 
     def surplus(self, names: Set[str]) -> Set[str]:
         """Tensors that no part of ours reads, given all names in the file."""
@@ -98,7 +104,8 @@ class HuggingFaceLayout:
     def kind_of(self, config: ModelConfig, task: TaskSpec | None) -> str:
         """The end of the class's name that holds such a model."""
         if task is not None:
-            found = next((kind for kind in self.tasks if self._heads_agree(kind, config, task)), None)
+            keys = self.task_keys(config, task)
+            found = next((kind for kind in self.tasks if self._heads_agree(kind, keys, task)), None)
             if found is None:
                 raise ConfigError(f"{self.model_type} has no class with a task head {task.head}.")
             return found
@@ -138,17 +145,17 @@ class HuggingFaceLayout:
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
         stored = self._stored(config, task)[name]
-        return self._prefix(config, task, stored.name) + stored.name, stored.shape(shape, config)
+        return self._prefix(config, task, name) + stored.name, stored.shape(shape, config)
 
     def fits(self, config: ModelConfig, task: TaskSpec | None) -> bool:
         try:
             names = {stored.name for _, stored, _ in self._places(config, task)}
             described = self._describe(config, task)
             again = self._read_config(described, names, self.model_type)
-            same_head = task is None or self.task_head(self.kind_of(config, task), described) == task.head
+            same_head = task is None or self._heads_agree(self.kind_of(config, task), described, task)
         except (ConfigError, KeyError):       # no name for a parameter, no word for a slot
             return False
-        return again == config and same_head
+        return _parsed(again) == _parsed(config) and same_head
 
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         together: dict[str, list[tuple[Stored, str]]] = {}
@@ -156,27 +163,25 @@ class HuggingFaceLayout:
             together.setdefault(stored.name, []).append((stored, name))
         tensors = {}
         for theirs, parts in together.items():
-            values = [params[name] for _, name in sorted(parts, key=lambda part: part[0].part)]
-            tensors[self._prefix(config, task, theirs) + theirs] = parts[0][0].pack(values, config)
+            parts.sort(key=lambda part: part[0].part)
+            stored, name = parts[0]
+            tensors[self._prefix(config, task, name) + theirs] = stored.pack([params[ours] for _, ours in parts], config)
         return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
 
     # ---------------------------------------------------------------- names
 
     def _stored(self, config: ModelConfig, task: TaskSpec | None) -> Names:
         """Where each parameter lies that such a model can have."""
-        names = {**self.encoder, **self.heads, **(self.tasks[self.kind_of(config, task)].tensors if task else {})}
-        return {ours.replace("{i}", str(i)): stored.in_layer(i) for ours, stored in names.items()
-                for i in (range(config.num_layers) if "{i}" in ours else (0,))}
+        return _expanded(self, config, self.kind_of(config, task) if task else "")
 
     def _places(self, config: ModelConfig, task: TaskSpec | None) -> list[tuple[str, Stored, Shape]]:
         """(our name, where it lies, our shape) of every parameter of such a model."""
         stored = self._stored(config, task)
         return [(spec.name, stored[spec.name], spec.shape) for spec in parameter_specs(config, task)]
 
-    def _prefix(self, config: ModelConfig, task: TaskSpec | None, theirs: str) -> str:
-        """What stands before a tensor's name in the class that holds such a model."""
-        of_encoder = any(re.fullmatch(re.escape(stored.name).replace(r"\{i\}", r"\d+"), theirs)
-                         for stored in self.encoder.values())
+    def _prefix(self, config: ModelConfig, task: TaskSpec | None, ours: str) -> str:
+        """What stands before the name of our parameter's tensor in the class that holds such a model."""
+        of_encoder = ours in self.encoder or re.sub(r"_\d+$", "_{i}", ours) in self.encoder
         return self.prefix if of_encoder and self.kind_of(config, task) != "Model" else ""
 
     def _bare(self, tensors: Tensors, source: str) -> tuple[Tensors, dict[str, str]]:
@@ -262,11 +267,28 @@ class HuggingFaceLayout:
                           "label2id": {label: number for number, label in enumerate(labels)}}
         return described
 
-    def _heads_agree(self, kind: str, config: ModelConfig, task: TaskSpec) -> bool:
-        try:
-            return self.task_head(kind, self.task_keys(config, task)) == task.head
-        except ConfigError:
-            return False
+    def _heads_agree(self, kind: str, described: Mapping[str, Any], task: TaskSpec) -> bool:
+        return parse_word(self.task_head(kind, described)) == parse_word(task.head)
+
+
+@lru_cache(maxsize=16)
+def _expanded(layout: HuggingFaceLayout, config: ModelConfig, kind: str) -> Names:
+    """Where each parameter lies, layer by layer, in a class with the task's head of this kind."""
+    names = {**layout.encoder, **layout.heads, **(layout.tasks[kind].tensors if kind else {})}
+    found: Names = {}
+    for ours, stored in names.items():
+        if "{i}" not in ours:
+            found[ours] = stored
+            continue
+        for layer in range(config.num_layers):
+            found[ours.replace("{i}", str(layer))] = stored.numbered(layout.numbering(layer, config))
+    return found
+
+
+def _parsed(config: ModelConfig) -> dict[str, Any]:
+    """The fields with their words parsed: `rotary(base=1e4)` is `rotary(base=10000)`."""
+    return {**config.to_dict(), **{slot: parse_word(getattr(config, slot)) for slot in SLOTS},
+            "score_terms": parse_words(config.score_terms)}
 
 
 def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 A name with {i} stands for those of all layers, and ours then ends in the layer's number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,8 +42,9 @@ class Stored:
         whole = ours[0] if self.parts == 1 else np.concatenate(ours, axis=-1)
         return whole.T if self.transposed else whole
 
-    def in_layer(self, number: int) -> "Stored":
-        return replace(self, name=self.name.replace("{i}", str(number)))
+    def numbered(self, numbers: Mapping[str, int]) -> "Stored":
+        """With the layer's number in place of {i}, and so on."""
+        return replace(self, name=self.name.format_map(numbers))
 
 
 Names = dict[str, Stored]         # our name, with {i} where theirs has it: where it lies

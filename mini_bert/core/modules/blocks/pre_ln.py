@@ -6,17 +6,26 @@ It takes all tokens of the batch and returns the selected ones. In backward a su
 """
 
 from ...arrays import Array
+from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Steps, StepSpec, sum_of
 from ...module import Sizes
 from ...ops.dropout import dropout_backward, dropout_forward
 from ...params import Gradients, Parameters
 from ...registry import register
+from ..norms.identity import NoNorm
 from .sublayers import Cache, Sublayers
 
 
 @register("block", "pre_ln")
 class PreLNLayer(Sublayers):
+    """With `first_norm=false`, the first layer's attention reads the embeddings as they are: they are normalised already."""
+
+    def __init__(self, config: ModelConfig, layer: int, first_norm: bool = True):
+        super().__init__(config, layer)
+        if layer == 0 and not first_norm:
+            self.ln1 = NoNorm()
+
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, Cache]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
         normed, ln1 = self.ln1.forward(params, x)                                # (B*T, H): all are keys

@@ -24,9 +24,12 @@ from ..linear import Linear
 
 @register("embeddings", "sum")
 class Embeddings:
-    """With `types=false`, token types are not embedded: they are for attention alone."""
+    """With `types=false`, token types are not embedded: they are for attention alone.
 
-    def __init__(self, config: ModelConfig, types: bool = True):
+    With `projected=true`, there is a map to the model's width even where the tables have it already, as in ALBERT.
+    """
+
+    def __init__(self, config: ModelConfig, types: bool = True, projected: bool = False):
         E, std = config.embedding_width, config.init_std
         self.rate, self.size, self.width = config.dropout, E, config.hidden_size
         self.positions: Positions = make("position_embeddings", config.position_embeddings, config)
@@ -38,7 +41,7 @@ class Embeddings:
                                     **({"size": E} if config.embedding_size else {})) \
             if config.embedding_layernorm else None
         self.project = Linear("embedding_projection_W", "embedding_projection_b", E, self.width, std, symbol="W_E",
-                              component="embeddings") if self.width != E else None
+                              component="embeddings") if projected or self.width != E else None
 
     def layout(self) -> Layout:
         yield self.tokens

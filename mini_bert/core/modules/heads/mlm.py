@@ -16,7 +16,7 @@ from ...formulas import Steps, StepSpec
 from ...module import Layout, Norm, Sizes
 from ...ops import Activation
 from ...params import Gradients, Parameters, Tie
-from ...registry import make, register
+from ...registry import Word, make, register
 from ..linear import Linear
 
 _AXES = ("hidden", "vocabulary")
@@ -84,16 +84,21 @@ class TiedHead(PlainHead):
 
 @register("mlm_head", "bert")
 class BertHead(MLMHead):
-    """BERT's: a transform, then the token embeddings as decoder, with a bias per piece."""
+    """BERT's: a transform, then the token embeddings as decoder, with a bias per piece.
 
-    def __init__(self, config: ModelConfig):
+    `activation` is that of the transform, if another than the model's; with `transform_bias=false` and `bias=false` the
+    transform and the decoder have none.
+    """
+
+    def __init__(self, config: ModelConfig, activation: Word | None = None, transform_bias: bool = True,
+                 bias: bool = True):
         H, E, V = config.hidden_size, config.embedding_width, config.vocab_size
-        self.activation: Activation = make("activation", config.activation)
-        self.transform = Linear("mlm_transform_W", "mlm_transform_b", H, E, config.init_std, component="mlm_head",
+        self.activation: Activation = make("activation", config.activation if activation is None else activation)
+        self.transform = Linear("mlm_transform_W", "mlm_transform_b" if transform_bias else None, H, E, config.init_std, component="mlm_head",
                                 symbol="W_T")
         self.ln: Norm = make("norm", config.norm, config, "mlm_transform_ln", component="mlm_head",
                              **({"size": E} if config.embedding_size else {}))
-        self.decode = Linear("mlm_head_W", "mlm_head_b", E, V, config.init_std, component="mlm_head", symbol="W_L",
+        self.decode = Linear("mlm_head_W", "mlm_head_b" if bias else None, E, V, config.init_std, component="mlm_head", symbol="W_L",
                              axes=_AXES)
 
     def layout(self) -> Layout:

@@ -142,7 +142,7 @@ class FirstTokenHead(SequenceHead):
 class LastTokenHead(SequenceHead):
     """Labels of whole sequences, from the last real token alone: the one that has seen all others, if attention is causal.
 
-    With `padding=p`, tokens with the id p are not real ones, whatever the mask says.
+    With `padding=p`, the real tokens are those with another id than p, whatever the mask says.
     """
 
     def __init__(self, config: ModelConfig, outputs: int, dropout: float = 0.0, padding: int = -1, **more: Any):
@@ -151,7 +151,7 @@ class LastTokenHead(SequenceHead):
 
     def reads(self, mask: BoolArray, places: BoolArray | None) -> BoolArray:
         last = np.zeros_like(mask)
-        last[np.arange(len(mask)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)] = True
+        last[np.arange(len(mask)), (np.arange(mask.shape[1]) * mask).argmax(axis=1)] = True
         return last
 
 

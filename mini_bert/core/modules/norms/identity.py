@@ -1,0 +1,23 @@
+"""No normalisation: y = x. For a place that a model leaves free of norms, such as ModernBERT's first."""
+
+from ...arrays import Array
+from ...formulas import SAME, StepSpec
+from ...module import Layout, Sizes
+from ...params import Gradients, Parameters
+
+
+class NoNorm:
+    def layout(self) -> Layout:
+        return iter(())
+
+    def forward(self, params: Parameters, x: Array) -> tuple[Array, None]:
+        return x, None
+
+    def backward(self, dy: Array, cache: None, grads: Gradients) -> Array:
+        return dy
+
+    def step(self, name: str, title: str, symbol: str, x: str) -> StepSpec:
+        return StepSpec(name, title, symbol, SAME, (x,), (), "residual")
+
+    def floats(self, sizes: Sizes) -> int:
+        return 0

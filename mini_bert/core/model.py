@@ -5,6 +5,7 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
@@ -39,7 +40,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
-        self.model_type: str | None = None            # of the layout that it was read from; it is saved so again
+        self.described: Mapping[str, Any] = {}        # the config.json that it was read from, if not in our layout
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.modules = Modules(config)
         try:
@@ -237,7 +238,7 @@ class MiniBERT:
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
         write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest,
-                    task=self._task_spec(), model_type=self.model_type)
+                    task=self._task_spec(), described=self.described)
 
     def _task_spec(self) -> TaskSpec | None:
         """What the files must say of a task's head: see TaskModel."""
@@ -255,7 +256,7 @@ class MiniBERT:
     def _from_files(cls, opened: Opened, dtype: npt.DTypeLike) -> Self:
         model = cls(opened.config, dtype=dtype, seed=None)
         model._fill(opened.tensors)
-        model.vocab_digest, model.model_type = opened.vocab_digest, opened.model_type
+        model.vocab_digest, model.described = opened.vocab_digest, dict(opened.described)
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:

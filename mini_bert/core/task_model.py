@@ -52,7 +52,7 @@ class TaskModel(MiniBERT):
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}.")
         self.config, self.dtype, self.modules = model.config, model.dtype, model.modules
-        self.vocab_digest, self.source, self.model_type = model.vocab_digest, model.source, model.model_type
+        self.vocab_digest, self.source, self.described = model.vocab_digest, model.source, model.described
         self.head_name, self.labels = head, tuple(labels)
         self.task: TaskHead = make("task_head", head, model.config, outputs, dropout)
         self.params = Parameters([*self.modules.layout(), *self.task.layout()], self.dtype)
@@ -65,7 +65,7 @@ class TaskModel(MiniBERT):
         model = MiniBERT(self.config, dtype=self.dtype, seed=None)
         for name in model.params:
             model.params[name][...] = self.params[name]
-        model.vocab_digest, model.model_type = self.vocab_digest, self.model_type
+        model.vocab_digest, model.described = self.vocab_digest, self.described
         return model
 
     # ---------------------------------------------------------------- the head's output for any batch
@@ -163,5 +163,5 @@ def with_dropout(model: MiniBERT, dropout: float) -> MiniBERT:
     made = MiniBERT(config, dtype=model.dtype, seed=None)
     for name in made.params:                  # of a TaskModel, all but the head
         made.params[name][...] = model.params[name]
-    made.model_type = model.model_type
+    made.described = model.described
     return made

@@ -125,7 +125,7 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
 def hooked_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
     """Every value of a pass over one sequence (1, T), without the batch axis, and the cache for its backward."""
     values: dict[str, Array] = {}
-    run = model.forward if model.modules.predicts_words else model.encode
+    run = model.forward if model.modules.has_logits else model.encode
     _, cache = run(batch, hook=recorder(values, one_sequence))
     return values, cache
 

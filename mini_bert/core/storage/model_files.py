@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,7 +47,7 @@ class Opened(NamedTuple):
     config: ModelConfig
     tensors: Tensors
     task: TaskSpec | None = None
-    model_type: str | None = None     # as the config calls it
+    described: Mapping[str, Any] = MappingProxyType({})       # config.json, if it is in another layout than ours
     vocab_digest: str | None = None   # of the vocabulary that the model was saved with, if it is known
 
 
@@ -125,17 +126,21 @@ def register_layout(layout: Layout) -> None:
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
                 dtype: npt.DTypeLike | None = None, vocab_digest: str | None = None, task: TaskSpec | None = None,
-                model_type: str | None = None) -> None:
+                described: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Write a model's two files, in this precision if given; both are whole on disk before either takes its name.
 
-    The layout is the first that can hold the model, one for this `model_type` before others.
+    The layout is the first that can hold the model; that of the config.json which the model was read from, `described`,
+    comes before others, and what we have no field for is written again.
     """
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
-    by_choice = sorted(_layouts, key=lambda layout: model_type not in layout.model_types)
+    known = described.get("model_type")
+    by_choice = sorted(_layouts, key=lambda layout: known not in layout.model_types)
     layout = next(layout for layout in by_choice if layout.fits(config, task))
     description, tensors = layout.write(config, task, params)
+    if known in layout.model_types:
+        description = {**described, **description}
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:

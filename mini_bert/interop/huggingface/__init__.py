@@ -5,12 +5,21 @@ hold it. What an architecture computes is in core; here is only how its files sp
 """
 
 from ...core.storage.model_files import Layout, register_layout
+from .albert import AlbertLayout
 from .bert import BertLayout
+from .distilbert import DistilBertLayout
+from .electra import ElectraLayout
+from .gpt2 import GPT2Layout
+from .modernbert import ModernBertLayout
+from .roberta import CamembertLayout, RobertaLayout, XLMRobertaLayout
 
 __all__ = ["LAYOUTS", "BertLayout", "register_layouts"]
 
 # the first that fits a model is the one that it is saved in, unless it was read from another
-LAYOUTS: tuple[Layout, ...] = (BertLayout(),)
+LAYOUTS: tuple[Layout, ...] = (
+    BertLayout(), RobertaLayout(), XLMRobertaLayout(), CamembertLayout(), AlbertLayout(), DistilBertLayout(),
+    ElectraLayout(), GPT2Layout(), ModernBertLayout(),
+)
 
 
 def register_layouts() -> None:

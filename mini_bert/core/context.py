@@ -70,6 +70,7 @@ class Context:
     ids: IntArray | None = None           # (B, T), the tokens
     types: IntArray | None = None         # (B, T), the segment of each token, where segments are told apart
     memory: Memory | None = None          # what attention reads of earlier tokens
+    order: IntArray | None = None         # (B, T), the rank of each token in a factorisation: see `seen_in_order`
     hook: Hook = no_hook
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
@@ -105,6 +106,25 @@ class Context:
         if self.key_mask is None or not self.earlier:
             return self.key_mask
         return np.concatenate([np.ones((len(self.key_mask), self.earlier), bool), self.key_mask], axis=1)
+
+    def seen_in_order(self) -> BoolArray | None:
+        """The keys that a query may see in the factorisation order (B, m, earlier + T); None if there is no order.
+
+        A token sees those of lower rank, those of its own rank and itself; the query of a token sees lower ranks alone.
+        Whatever the query of a token reads has therefore never seen the token.
+        """
+        if self.order is None:
+            return None
+        order, select = self.order, self.select
+
+        def compute() -> BoolArray:
+            places = np.broadcast_to(select.query_positions(), (select.B, select.m))
+            ranks = np.take_along_axis(order, places, axis=1)
+            seen: BoolArray = order[:, None, :] < (ranks + select.sees_itself())[:, :, None]
+            remembered = np.ones((select.B, select.m, self.earlier), bool)
+            return np.concatenate([remembered, seen], axis=2)
+
+        return self.table(("order", select.m, bool(select.sees_itself().any())), compute)
 
     def table(self, key: Any, compute: Callable[[], Table]) -> Table:
         """What `compute` gives, computed once per pass for all layers that ask with the same key."""

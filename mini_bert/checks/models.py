@@ -64,8 +64,9 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         chosen[0, 0] = True
         context: dict[str, Any] = {"token_types": types, "dropout_key": (seed, 0)}
         run = model.forward if model.modules.predicts_words else model.encode
-        if min(_distance_to_kinks(model, partial(run, ids, mask, positions=positions, **context))
-               for positions in (None, chosen)) > MARGIN:
+        others = _other_passes(model, ids, rng)
+        if min(_distance_to_kinks(model, partial(run, ids, mask, **context, **more))
+               for more in ({}, *({"positions": chosen, **told} for told in ({}, *others.values())))) > MARGIN:
             break
     else:
         raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
@@ -112,7 +113,7 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         return loss
 
     yield from check_directions(name, "all hidden states", model.params, all_outputs, rng)
-    for case, more in _other_passes(model, ids, rng).items():
+    for case, more in others.items():
         def some_outputs(grads: Parameters, more: Mapping[str, Any] = more) -> float:
             hidden, cache = model.encode(ids, mask, positions=chosen, **context, **more)
             MiniBERTGradients(model, grads).backward_from_hidden(cotangent[chosen], cache)

@@ -86,7 +86,7 @@ class Selection:
         return rows if self._slots is None else rows[self._slots]
 
     def sees_itself(self) -> BoolArray:
-        """For each column of the grid of queries (m,): may it read its own token? See Context.seen_in_order."""
+        """For each column of the grid of queries (m,): may it read its own token? See Context.seen."""
         return np.ones(self.m, bool)
 
 

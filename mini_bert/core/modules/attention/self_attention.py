@@ -131,7 +131,7 @@ class SelfAttention:
 
     def _allowed(self, ctx: Context) -> BoolArray | None:
         """The keys that a query may see by the order of the pass and by every term (1 or B, m, T); None if all are."""
-        masks = [mask for mask in (ctx.seen_in_order(), *(term.allowed(ctx) for term in self.terms))
+        masks = [mask for mask in (ctx.seen(), *(term.allowed(ctx) for term in self.terms))
                  if mask is not None]
         return np.logical_and.reduce(masks) if len(masks) > 1 else masks[0] if masks else None
 

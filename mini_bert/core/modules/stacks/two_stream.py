@@ -5,7 +5,7 @@
 
 Both streams have the same weights; a query knows by attention's distances where its token is. The ranks, the order of the
 factorisation, come with the pass (`ctx.order`), and the result is that of the queries. Without an order there is the
-content alone, and all of it is seen: plain encoding.
+content alone, and all of it is seen: plain encoding. Padding is read by nothing but itself.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ class TwoStreamStack(RecurrentStack):
         yield from super().layout()
 
     def _at(self, ctx: Context, depth: int) -> Context:
-        inside = super()._at(ctx, depth)
+        inside = replace(super()._at(ctx, depth), own=True)
         if ctx.order is None:
             return inside
         last = depth == len(self.layers) - 1                  # nothing reads the content any more: the queries ask alone

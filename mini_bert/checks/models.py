@@ -15,7 +15,7 @@ from ..core.arrays import Array, IntArray
 from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult, relative_error
 from ..core.gradients import MiniBERTGradients
-from ..core.memory import keeps_memory, memory_after
+from ..core.memory import memory_after
 from ..core.model import MiniBERT
 from ..core.params import Parameters
 from ..errors import NumericalError
@@ -134,7 +134,7 @@ def _other_passes(model: MiniBERT, ids: IntArray, rng: np.random.Generator) -> d
     """What else a pass of this model can be told: a memory, if it keeps one, and an order of its tokens."""
     order = {"order": rng.permuted(np.arange(ids.size).reshape(ids.shape) // 2, axis=1)}       # two tokens of each rank
     _, cache = model.encode(rng.permuted(ids, axis=1))
-    memory = {"memory": memory_after(cache, 4)} if keeps_memory(cache) else {}
+    memory = {"memory": memory_after(cache, 4)} if model.modules.stack.remembers else {}
     return ({"with memory": memory} if memory else {}) | (
         {"in an order": order, "in an order, with memory": order | memory} if model.modules.stack.orders else {})
 

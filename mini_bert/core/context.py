@@ -50,7 +50,8 @@ class Memory(Protocol):
     given, and their keys are computed again; a generator keeps the keys and values themselves.
     """
 
-    length: int
+    @property
+    def length(self) -> int: ...
 
     def in_layer(self, layer: int) -> "Memory": ...
 

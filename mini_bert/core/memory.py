@@ -1,12 +1,12 @@
 """Segment recurrence (Transformer-XL): a text is read part by part, and attention reads the part before, too.
 
-    K, V = [memory; x] W_K, [memory; x] W_V          Q = x W_Q            for each layer, memory: what it was given before
+    K, V = [memory; x] W_K, [memory; x] W_V          Q = x W_Q            for each layer
 
-A layer's memory is the rows that its attention was given for earlier tokens, as numbers that nothing flows back into. With
-one of length n in each of L layers, the last hidden state depends on up to L n tokens before its own part:
+A layer's memory is the rows that its attention was given for earlier tokens, as numbers that nothing flows back into.
+With one of length n in each of L layers, the last hidden state depends on up to L n tokens before its own part:
 
     memory = None
-    for part in parts:                                # ids (B, T) each, no padding
+    for part in parts:                                # ids (B, T) each
         hidden, cache = model.encode(part, memory=memory)
         memory = memory_after(cache, length=64)
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from .arrays import Array
+from .arrays import Array, IntArray
 from .cache import Cache
 
 KEPT = "_attended"            # in the cache of a layer: the rows that its attention was given
@@ -43,28 +43,30 @@ class SegmentMemory:
         """x (B, T, H) -> (B, length + T, H)."""
         earlier = self.layers[self.layer]
         if (len(earlier), earlier.shape[2]) != (len(x), x.shape[2]):
-            raise InputError(f"This memory is of {len(earlier)} sequences with {earlier.shape[2]} features, the batch of "
-                             f"{len(x)} with {x.shape[2]}.")
+            raise InputError(f"This memory is of {len(earlier)} sequences with {earlier.shape[2]} features, the batch "
+                             f"of {len(x)} with {x.shape[2]}.")
         return np.concatenate([earlier.astype(x.dtype, copy=False), x], axis=1)
+
+    def of(self, sequences: IntArray) -> "SegmentMemory":
+        """That of the sequences with these numbers."""
+        return SegmentMemory([rows[sequences] for rows in self.layers], self.layer)
 
     def keys_values(self, K: Array, V: Array) -> tuple[Array, Array]:
         return K, V
 
 
-def keeps_memory(cache: Cache) -> bool:
-    """Has the pass left something to remember?"""
-    return bool(cache.layers) and all(KEPT in layer for layer in cache.layers)
-
-
 def memory_after(cache: Cache, length: int) -> SegmentMemory | None:
-    """What to remember of a pass and of its own memory: the last `length` tokens; None for a length of 0."""
+    """What to remember of a pass and of its own memory: the last `length` tokens; None for a length of 0.
+
+    A sequence that has padding is at its end: what is remembered of it must not be read by another part of the text.
+    """
     if length < 0:
         raise InputError(f"A memory has a length of 0 or more tokens, not {length}.")
     ctx = cache.ctx
-    if not keeps_memory(cache):
-        raise InputError("This model's stack keeps nothing to remember; one that reads a text part by part is recurrent.")
-    if ctx.key_mask is not None:
-        raise InputError("A part with padding cannot be remembered: padding would be read as tokens.")
+    if not cache.layers or any(KEPT not in layer for layer in cache.layers):
+        raise InputError("This model's stack keeps nothing to remember; the stack recurrent does.")
+    if ctx.key_mask is not None and (ctx.key_mask[:, 1:] & ~ctx.key_mask[:, :-1]).any():
+        raise InputError("A part with padding before its tokens cannot be remembered: the padding would be read.")
     if not length:
         return None
     B, T = ctx.select.B, ctx.select.T

@@ -103,6 +103,7 @@ class Stack(Protocol):
 
     layers: Sequence[Any]                 # the block that runs at each depth
     orders: bool                          # can a pass be told in which order tokens are predicted? (Context.order)
+    remembers: bool                       # does a pass leave what a memory is made from? (core/memory.py)
 
     def layout(self) -> Layout: ...
 

@@ -58,8 +58,8 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
         loss, _ = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
-                                    part.attention_mask, token_types=part.token_types, order=part.order, dropout_key=key,
-                                    recompute=self.recompute, last=True, factor=factors[self.main])
+                                    part.attention_mask, token_types=part.token_types, order=part.order,
+                                    dropout_key=key, recompute=self.recompute, last=True, factor=factors[self.main])
         return {self.main: loss}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """XLNet: XLNetModel, XLNetLMHeadModel and the classes for tasks.
 
-Projections are stored by head, (H, A, d_k). `attn_type: uni` is the causal form, Transformer-XL's attention. XLNet has no
-limit of length and tells no number of segments; ours are written as max_seq_length, which transformers carries along.
-Its classifier of sequences reads the last token, [CLS], so padding belongs to the left: ours reads the last real token.
+Projections are stored by head, (H, A, d_k). `attn_type: uni` is the causal form, Transformer-XL's attention. XLNet has
+no limit of length; ours is written as max_seq_length, which transformers carries along. Its classifier of sequences reads
+the last token, [CLS], so padding belongs to the left: ours reads the last real token.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -114,4 +114,5 @@ class XLNetLayout(HuggingFaceLayout):
 
     def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
         read = parse_word(task.head).name
-        return {"summary_type": theirs for theirs, ours in _SUMMARIES.items() if ours == read}
+        theirs = next((theirs for theirs, ours in _SUMMARIES.items() if ours == read), None)
+        return {} if theirs is None else {"summary_type": theirs}

@@ -23,6 +23,7 @@ class PlainStack:
     """`layers[i]` is the block that runs at depth i."""
 
     orders: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
 
     def __init__(self, config: ModelConfig):
         self.layers = tuple(self._blocks(config))

@@ -5,7 +5,7 @@ from. It costs no copy: the rows are those that the backward needs anyway.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ...arrays import Array
 from ...context import Context
@@ -17,6 +17,8 @@ from .plain import PlainStack
 
 @register("stack", "recurrent")
 class RecurrentStack(PlainStack):
+    remembers: ClassVar[bool] = True
+
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         attended: dict[str, Array] = {}
 

@@ -3,8 +3,8 @@
     content  h_i <- layer(h_i;  keys h_j of rank_j <= rank_i)         h starts as the embeddings
     query    g_i <- layer(g_i;  keys h_j of rank_j <  rank_i)         g starts as one learned vector for all
 
-Both streams have the same weights; a query knows by attention's distances where its token is. The ranks, the order of the
-factorisation, come with the pass (`ctx.order`), and the result is that of the queries. Without an order there is the
+Both streams have the same weights; a query knows by attention's distances where its token is. The ranks, the order of
+the factorisation, come with the pass (`ctx.order`), and the result is that of the queries. Without an order there is the
 content alone, and all of it is seen: plain encoding. Padding is read by nothing but itself.
 """
 
@@ -40,7 +40,7 @@ class TwoStreamStack(RecurrentStack):
         inside = replace(super()._at(ctx, depth), own=True)
         if ctx.order is None:
             return inside
-        last = depth == len(self.layers) - 1                  # nothing reads the content any more: the queries ask alone
+        last = depth == len(self.layers) - 1                  # nothing reads the content any more: queries ask alone
         streams = (Streams if last else TwoStreams)(ctx.select.B, ctx.select.T, ctx.select.positions)
         return replace(inside, select=streams)
 

@@ -1,12 +1,13 @@
-"""The relative attention of Transformer-XL and XLNet: distances have vectors of sines and cosines, and what a query asks of
-a key and of a distance starts from a bias of its own.
+"""The relative attention of Transformer-XL and XLNet: a distance has a vector of sines and cosines, and what a query asks
+of keys and of distances has a bias each.
 
     S_ij = ((q_i + u) . k_j + (q_i + v) . r_(i-j)) / sqrt(d_k)
     r_n  = R_n W_R             R_n = [sin(n f); cos(n f)],  f_h = 10000^(-2 h / H)             u, v (A, d_k)
 
     dv = sum over queries of dq''         dR W_R = shift'(dS)^T (q + v)        with q'' = q + v, and du alike
 
-`shared` has one u and one v for all layers; `clamp=n` treats distances beyond n as n. Derivation: docs/math/transformer_xl.md
+`shared` has one u and one v for all layers; `clamp=n` treats distances beyond n as n. Derivation:
+docs/math/transformer_xl.md
 """
 
 from math import sqrt
@@ -45,8 +46,8 @@ class Relative(Term):
         H, heads = config.hidden_size, (config.num_heads, config.head_size)
         self.clamp, self.scale, self.owner = clamp, 1 / sqrt(config.head_size), not shared or layer == 0
         suffix, of = ("", None) if shared else (f"_{layer}", layer)
-        self.u, self.v = (ParamSpec(name + suffix, heads, config.init_std, component="attention", layer=of, symbol=symbol)
-                          for name, symbol in (("content_bias", "u"), ("distance_bias", "v")))
+        self.u, self.v = (ParamSpec(name + suffix, heads, config.init_std, component="attention", layer=of, symbol=letter)
+                          for name, letter in (("content_bias", "u"), ("distance_bias", "v")))
         self.project = Linear(f"W_R_{layer}", None, H, H, config.init_std, component="attention", layer=layer,
                               symbol="W_R")
 
@@ -96,11 +97,12 @@ class Relative(Term):
             return np.arange(T - 1, -1, -1)[None]
 
         def shift(x: Array) -> Array:                            # of one text: (A, T, 2 T - 1) -> (A, T, T)
-            return relative_shift_forward(x[None], at(x.shape[1]), x.shape[1])[0][0]
+            y, _ = relative_shift_forward(x[None], at(x.shape[1]), x.shape[1])
+            return np.asarray(y[0])
 
         def unshift(dy: Array) -> Array:
             A, T, _ = dy.shape
-            return relative_shift_backward(dy[None], ((1, A, T, 2 * T - 1), at(T), T))[0]
+            return np.asarray(relative_shift_backward(dy[None], ((1, A, T, 2 * T - 1), at(T), T))[0])
 
         def wave(t: Array) -> Array:
             return waves(self._distances(len(t), len(t)), self.config.hidden_size)
@@ -112,7 +114,8 @@ class Relative(Term):
                          ("unshift(d{y}) {1} / sqrt(d_k)", "unshift(d{y})^T ({0} + rows({v})) / sqrt(d_k)"),
                          {"v": "sum_q(unshift(d{y}) {1}) / sqrt(d_k)"}, functions=own)
         biased = Formula("content bias", "{0} + rows({u})", ("d{y}",), {"u": "sum_q(d{y})"}, functions=own)
-        made = (StepSpec("distance_keys", "Keys of distances", "R", distances, (), (("W", self.project.W),), "attention"),
+        made = (StepSpec("distance_keys", "Keys of distances", "R", distances, (), (("W", self.project.W),),
+                         "attention"),
                 StepSpec("distance_scores", "Scores of distances", "S_R", scores, (Q, "distance_keys"),
                          (("v", self.v.name),), "attention", ("key",)),
                 StepSpec("content_Q", "Queries of content", "Q_u", biased, (Q,), (("u", self.u.name),), "attention"))

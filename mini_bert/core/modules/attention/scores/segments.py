@@ -29,7 +29,8 @@ class Segments(Term):
         super().__init__(config, layer)
         heads = (config.num_heads, config.head_size)
         self.scale = 1 / sqrt(config.head_size)
-        self.s = ParamSpec(f"segment_bias_{layer}", heads, config.init_std, component="attention", layer=layer, symbol="s")
+        self.s = ParamSpec(f"segment_bias_{layer}", heads, config.init_std, component="attention", layer=layer,
+                           symbol="s")
         self.e = ParamSpec(f"segment_keys_{layer}", (2, *heads), config.init_std, component="attention", layer=layer,
                            symbol="e")
 
@@ -75,9 +76,10 @@ class Segments(Term):
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         own = {"rows": lambda x: x[:, None], "own": lambda e: e[0][:, :, None], "sum_q": lambda x: x.sum(axis=-2),
                "first": lambda x: np.stack([x, np.zeros_like(x)])}
-        formula = Formula("one segment", "({0} + rows({s})) own({e}) / sqrt(d_k)", ("sum(d{y}) own({e})^T / sqrt(d_k)",),
+        formula = Formula("one segment", "({0} + rows({s})) own({e}) / sqrt(d_k)",
+                          ("sum(d{y}) own({e})^T / sqrt(d_k)",),
                           {"s": "sum_q(sum(d{y}) own({e})^T) / sqrt(d_k)",
                            "e": "first(sum_q(sum(d{y}) * ({0} + rows({s}))) / sqrt(d_k))"}, functions=own)
-        step = StepSpec("segment_scores", "Scores of segments", "S_s", formula, (Q,), (("s", self.s.name),
-                                                                                       ("e", self.e.name)), "attention")
+        step = StepSpec("segment_scores", "Scores of segments", "S_s", formula, (Q,),
+                        (("s", self.s.name), ("e", self.e.name)), "attention")
         return iter((step,)), Q, K, step.name

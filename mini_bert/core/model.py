@@ -71,8 +71,8 @@ class MiniBERT:
         True where the hidden state is wanted, only those rows are computed in the last layer, and the result is (M, H)
         in reading order. `memory` has earlier tokens, which attention reads too. With `order` (B, T), the rank of each
         token in a factorisation, the hidden state of a token is made from those of lower rank alone; the model must
-        have two streams. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops the same
-        elements. With `recompute` the cache holds each
+        have two streams. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops the
+        same elements. With `recompute` the cache holds each
         layer's input alone, and the backward computes the rest again; with `forward_only` it holds the layers'
         outputs, and there is no backward. `hook` is called with every value, and may replace it: see core/hooks.py.
         """

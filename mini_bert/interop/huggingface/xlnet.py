@@ -1,8 +1,8 @@
 """XLNet: XLNetModel, XLNetLMHeadModel and the classes for tasks.
 
 Projections are stored by head, (H, A, d_k). `attn_type: uni` is the causal form, Transformer-XL's attention. XLNet has
-no limit of length; ours is written as max_seq_length, which transformers carries along. Its classifier of sequences reads
-the last token, [CLS], so padding belongs to the left: ours reads the last real token.
+no limit of length; ours is written as max_seq_length, which transformers carries along. Its classifier of sequences
+reads the last token, [CLS], so padding belongs to the left: ours reads the last real token.
 """
 
 from collections.abc import Mapping, Sequence, Set

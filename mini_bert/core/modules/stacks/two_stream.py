@@ -4,8 +4,8 @@
     query    g_i <- layer(g_i;  keys h_j of rank_j <  rank_i)         g starts as one learned vector for all
 
 Both streams have the same weights; a query knows by attention's distances where its token is. The ranks, the order of
-the factorisation, come with the pass (`ctx.order`), and the result is that of the queries. Without an order there is the
-content alone, and all of it is seen: plain encoding. Padding is read by nothing but itself.
+the factorisation, come with the pass (`ctx.order`), and the result is that of the queries. Without an order there is
+the content alone, and all of it is seen: plain encoding. Padding is read by nothing but itself.
 """
 
 from dataclasses import replace

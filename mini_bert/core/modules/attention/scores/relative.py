@@ -1,5 +1,5 @@
-"""The relative attention of Transformer-XL and XLNet: a distance has a vector of sines and cosines, and what a query asks
-of keys and of distances has a bias each.
+"""The relative attention of Transformer-XL and XLNet: a distance has a vector of sines and cosines, and a query asks
+of keys and of distances with a bias each.
 
     S_ij = ((q_i + u) . k_j + (q_i + v) . r_(i-j)) / sqrt(d_k)
     r_n  = R_n W_R             R_n = [sin(n f); cos(n f)],  f_h = 10000^(-2 h / H)             u, v (A, d_k)
@@ -46,7 +46,8 @@ class Relative(Term):
         H, heads = config.hidden_size, (config.num_heads, config.head_size)
         self.clamp, self.scale, self.owner = clamp, 1 / sqrt(config.head_size), not shared or layer == 0
         suffix, of = ("", None) if shared else (f"_{layer}", layer)
-        self.u, self.v = (ParamSpec(name + suffix, heads, config.init_std, component="attention", layer=of, symbol=letter)
+        self.u, self.v = (ParamSpec(name + suffix, heads, config.init_std, component="attention", layer=of,
+                                    symbol=letter)
                           for name, letter in (("content_bias", "u"), ("distance_bias", "v")))
         self.project = Linear(f"W_R_{layer}", None, H, H, config.init_std, component="attention", layer=layer,
                               symbol="W_R")

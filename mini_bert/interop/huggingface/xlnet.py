@@ -19,7 +19,7 @@ from .stored import Names, Shape, Stored, array, linear, norm, table
 
 LENGTH = 4096                 # of a sequence, where the config does not say
 SEGMENTS = 5                  # A, B, and those of [CLS], [SEP] and padding
-_SUMMARIES = {"last": "last_token", "first": "first_token", "mean": "sequence"}
+_SUMMARIES = {"last": "last_token", "first": "first_token"}      # their mean has padding in it
 
 
 @dataclass(frozen=True)

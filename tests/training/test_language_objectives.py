@@ -129,7 +129,7 @@ def test_the_gradient_of_segments_is_that_of_each_with_its_memory_held_fixed(mod
     objective = objective_from("causal(segments=3)", model)
     grads = model.params.zeros_like()
     total = objective.add_gradients(batch, grads, None, {"causal": 1.0})["causal"]
-    memories = [None] + [memory_after(part.cache, 9) for part in read_in_segments(model, batch, 3, 9)][:-1]
+    memories = [None, *(memory_after(part.cache, 9) for part in read_in_segments(model, batch, 3, 9))][:-1]
 
     def loss():
         found = 0.0
@@ -137,7 +137,8 @@ def test_the_gradient_of_segments_is_that_of_each_with_its_memory_held_fixed(mod
             columns = slice(3 * number, min(3 * number + 3, 8))
             rows = batch.mask_positions[:, columns].any(axis=1)
             if memory is not None:
-                memory = memory.of(np.flatnonzero(rows[batch.mask_positions[:, 3 * number - 3 : 3 * number].any(axis=1)]))
+                before = batch.mask_positions[:, 3 * number - 3 : 3 * number].any(axis=1)
+                memory = memory.of(np.flatnonzero(rows[before]))
             predicts = batch.mask_positions[rows, columns]
             logits, _ = model.forward(batch.input_ids[rows, columns], mask[rows, columns], positions=predicts,
                                       memory=memory)
@@ -158,7 +159,7 @@ def test_the_gradient_of_segments_is_that_of_each_with_its_memory_held_fixed(mod
 
 def test_a_memory_as_long_as_the_text_makes_segments_as_good_as_the_whole(model_config, settings, corpus):
     model = MiniBERT(replace(model_config, **XL, init_std=0.3), dtype=np.float64)
-    _, batches, made = prepared("causal", model.config, settings, corpus)
+    _, _, made = prepared("causal", model.config, settings, corpus)
     parts = objective_from("causal", model).heldout(corpus, made)
     whole = objective_from("causal", model).evaluate(parts, Workers(1))
     in_parts = objective_from("causal(segments=4)", model).evaluate(parts, Workers(1))

@@ -1,5 +1,7 @@
 """Relative attention, memories and two streams: against loops, and by what each must and must not depend on."""
 
+import inspect
+import textwrap
 from dataclasses import replace
 from math import sqrt
 
@@ -7,7 +9,10 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, InputError, MiniBERT, MiniBERTGradients, ModelConfig
+from mini_bert.checks.models import check_model
 from mini_bert.core.memory import memory_after
+from mini_bert.core.modules.attention import self_attention
+from mini_bert.core.modules.attention.self_attention import SelfAttention
 
 XL = ModelConfig(num_layers=2, num_heads=2, hidden_size=8, intermediate_size=12, vocab_size=20, max_seq_length=16,
                  position_embeddings="none", score_terms="relative(shared=true) + causal", stack="recurrent",
@@ -130,6 +135,18 @@ def test_a_memory_reaches_one_segment_further_with_every_layer(rng):
     other = ids.copy()
     other[0, 1] = 5 + (other[0, 1] - 4) % 15
     assert np.array_equal(last(ids), last(other))
+
+
+def test_a_gradient_that_reaches_the_wrong_rows_beside_a_memory_is_noticed(monkeypatch):
+    """The mutants of test_mutations.py change signs, not slices."""
+    source = textwrap.dedent(inspect.getsource(SelfAttention.backward))
+    assert "[:, -T:]" in source
+    namespace = dict(vars(self_attention))
+    exec(compile(source.replace("[:, -T:]", "[:, :T]"), self_attention.__file__, "exec"), namespace)
+    monkeypatch.setattr(SelfAttention, "backward", namespace["backward"])
+    config = replace(XL, activation="gelu")
+    failed = {result.case for result in check_model("xl", config) if not result.passed}
+    assert failed == {"with memory"}
 
 
 def test_recomputing_layers_gives_the_same_gradients_with_a_memory_and_an_order(rng):

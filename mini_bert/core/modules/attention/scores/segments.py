@@ -17,7 +17,7 @@ from ....arrays import Array, BoolArray
 from ....config import ModelConfig
 from ....context import Context
 from ....formulas import Formula, Steps, StepSpec
-from ....module import BiasGradients, Layout
+from ....module import BiasGradients, Layout, Sizes
 from ....params import Gradients, Parameters, ParamSpec
 from ....registry import register
 from .term import Term
@@ -83,3 +83,6 @@ class Segments(Term):
         step = StepSpec("segment_scores", "Scores of segments", "S_s", formula, (Q,),
                         (("s", self.s.name), ("e", self.e.name)), "attention")
         return iter((step,)), Q, K, step.name
+
+    def floats(self, sizes: Sizes) -> int:
+        return self.config.hidden_size * sizes.rows              # (Q + s) / sqrt(d_k)

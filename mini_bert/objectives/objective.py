@@ -14,7 +14,7 @@ micro-batches serves all losses. A loss of weight 0 is logged and not learned fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -102,6 +102,8 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     A class that inherits from this one has defaults for the last five methods. A step must depend on the objective's
     state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
     """
+
+    needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[Batch]:
         """The batches of a run, by step."""

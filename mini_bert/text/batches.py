@@ -205,6 +205,7 @@ class MLMBatch(NamedTuple):
     attention_mask: BoolArray
     token_types: IntArray | None = None
     is_next: BoolArray | None = None      # (B,)
+    order: IntArray | None = None         # the rank of each token, where tokens are predicted in an order
 
 
 class MLMBatches:
@@ -260,7 +261,10 @@ class MLMBatches:
         if step < 0:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
-        rows = self.sequences.fill(numbers, epoch, self.seed)
+        return self.batch(self.sequences.fill(numbers, epoch, self.seed), epoch, numbers, step)
+
+    def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
+        """These sequences with what is to be predicted. Batches for other objectives override this."""
         masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
                                          sequences=numbers, step=step)
         return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)

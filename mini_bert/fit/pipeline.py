@@ -20,7 +20,7 @@ from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
 from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from ..text.wordpiece.tokenizer_files import TOKENIZER_JSON
+from ..text.tokenizer_files import TOKENIZER_JSON
 from ..training.grow import grow_model
 from ..training.loop import Listener
 from ..training.runs.log import read_log

@@ -21,8 +21,8 @@ from ..randomness import generator
 from .corpora.corpus import Corpus
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
+from .tokenizer import truncate_longest_first
 from .vocabulary import Vocabulary
-from .wordpiece.tokenizer import truncate_longest_first
 
 BUCKET = 32           # batches whose sequences are sorted by length and cut together
 

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from ...errors import InputError, VocabularyError
 from ...files import claimed
+from ...text.opening import require_free
 from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
 from ...text.wordpiece.learn import count_words, learn_vocabulary
 from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...text.wordpiece.tokenizer_files import require_free
 from ..lines import read_lines
 from ..output import Output, progress_bar, table
 

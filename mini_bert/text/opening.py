@@ -12,7 +12,8 @@ from ..errors import VocabularyError
 from .tokenizer import Tokenizer
 from .tokenizer_files import TokenizerFiles
 
-_BUILT_IN = {"wordpiece": "wordpiece.tokenizer:WordPieceTokenizer"}         # kind -> the module and class
+_BUILT_IN = {"byte_bpe": "byte_bpe.tokenizer:ByteBPETokenizer",                # kind -> the module and class
+             "wordpiece": "wordpiece.tokenizer:WordPieceTokenizer"}                # last: it takes any bare file
 _OTHERS: dict[str, type[Tokenizer]] = {}
 
 

@@ -10,7 +10,6 @@ cached, so most chunks take one look-up.
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..chunk_cache import ChunkCache, as_bytes
 from ..template import Template
 from ..tokenizer import ID, Aligned, Tokenizer
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles
@@ -28,40 +28,26 @@ from .tokenizer_files import VOCAB, TokenizerSpec, from_files, to_files
 
 BERT_TEMPLATE = ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")
 MAX_WORD_LENGTH = 100         # characters; longer words are [UNK], as in BERT
-_CACHED = 5 << 15             # chunks per generation of the cache: about 20 MB
 
 
-class WordPieceCache(dict[str, bytes]):
-    """A cache: chunk -> ids, as the bytes of an array, so that one `b"".join` gives the ids of a text.
-
-    A full cache becomes the old generation, and a new one starts; chunks of the old generation are copied on use.
-    """
+class WordPieceCache(ChunkCache):
+    """Chunk -> the ids of its words."""
 
     def __init__(self, vocabulary: Vocabulary, lowercase: bool, strip_accents: bool):
         super().__init__()
         self.table = normaliser(lowercase, strip_accents)
-        self.unk = _as_bytes(vocabulary.unk)
-        self.beginnings = {piece: _as_bytes(i) for piece, i in vocabulary.ids.items()
+        self.unk = as_bytes(vocabulary.unk)
+        self.beginnings = {piece: as_bytes(i) for piece, i in vocabulary.ids.items()
                            if not piece.startswith(CONTINUATION)}
-        self.continuations = {piece.removeprefix(CONTINUATION): _as_bytes(i) for piece, i in vocabulary.ids.items()
+        self.continuations = {piece.removeprefix(CONTINUATION): as_bytes(i) for piece, i in vocabulary.ids.items()
                               if piece.startswith(CONTINUATION)}
         self.longest_beginning, self.longest_continuation = _longest(self.beginnings), _longest(self.continuations)
-        self.old_generation: dict[str, bytes] = {}
 
-    def __missing__(self, chunk: str) -> bytes:
-        ids = self.old_generation.get(chunk)
-        if ids is None:
-            words = self.table.words(chunk)
-            # other chunks consist of several words, which are cached as chunks themselves
-            ids = self.split_word(chunk) if words == [chunk] else \
-                b"".join([self[word] if word.isascii() else self.split_word(word) for word in words])
-        if len(chunk) > MAX_WORD_LENGTH:              # text without spaces, which will not repeat
-            return ids
-        if len(self) >= _CACHED:
-            self.old_generation = dict(self)
-            self.clear()
-        self[chunk] = ids
-        return ids
+    def find(self, chunk: str) -> bytes:
+        words = self.table.words(chunk)
+        # other chunks consist of several words, which are cached as chunks themselves
+        return self.split_word(chunk) if words == [chunk] else \
+            b"".join([self[word] if word.isascii() else self.split_word(word) for word in words])
 
     def split_word(self, word: str) -> bytes:
         """The ids of a normalised word: the longest pieces, from the left."""
@@ -79,10 +65,6 @@ class WordPieceCache(dict[str, bytes]):
             ids += found
             start, pieces, longest = end, self.continuations, self.longest_continuation
         return ids
-
-
-def _as_bytes(number: int) -> bytes:
-    return number.to_bytes(ID.itemsize, sys.byteorder)
 
 
 def _longest(pieces: Iterable[str]) -> dict[str, int]:

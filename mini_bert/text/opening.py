@@ -67,6 +67,12 @@ def load_tokenizer(path: str | PathLike[str], *, lowercase: bool | None = None) 
                           f"{', '.join(sorted(tokenizer_file_names()))}.")
 
 
+def has_tokenizer(path: str | PathLike[str]) -> bool:
+    """Are there files of a tokenizer?"""
+    files = TokenizerFiles.at(path)
+    return any(kind.claims(files) for kind in kinds().values())
+
+
 def require_free(directory: Path, overwrite: bool) -> None:
     """Refuse a directory that is not empty; with `overwrite` it may contain a tokenizer."""
     names = {file.name for file in directory.iterdir()} if directory.is_dir() else set()

@@ -43,6 +43,11 @@ class Template:
         """How many special tokens are added."""
         return sum(len(part.ids) for part in (self.pair if pair else self.single))
 
+    def second_at(self, first: int) -> int:
+        """Where the second text begins, if the first one has this many ids."""
+        at = next(i for i, part in enumerate(self.pair) if part.text == "B")
+        return sum(first if part.text == "A" else len(part.ids) for part in self.pair[:at])
+
     def apply(self, a: Sequence[int], b: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
         """The ids of one or two texts with the special tokens, and their token types."""
         ids: list[int] = []

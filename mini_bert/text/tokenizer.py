@@ -56,6 +56,7 @@ class Tokenizer(ABC):
     template: Template                            # the special tokens around a text, and around two
     lowercase: bool                               # does it fold case, and drop accents?
     strip_accents: bool
+    keeps_spaces: ClassVar[bool] = False          # is the space before a word part of its pieces?
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -101,6 +102,15 @@ class Tokenizer(ABC):
     @abstractmethod
     def ids(self, text: str) -> list[int]:
         """The ids of a text, without adding special tokens. The name of a special token in the text is that token."""
+
+    def word_ids(self, word: str) -> list[int]:
+        """The ids of a word as it is inside a text, with the space before it if that is part of its pieces."""
+        return self.ids(" " + word if self.keeps_spaces else word)
+
+    def with_mask(self, text: str) -> str:
+        """The text with the name of this tokenizer's mask for each [MASK]."""
+        name = self.vocabulary.special.mask
+        return text if name is None else text.replace("[MASK]", name)
 
     def ids_array(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
         """The ids of many texts in one array, and the number of ids of each: the fastest way for a whole corpus."""

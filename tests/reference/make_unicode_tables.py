@@ -1,4 +1,4 @@
-"""Write the unicode_tables.py of wordpiece and byte_bpe in mini_bert/text: how the reference tokenizers class characters.
+"""Write the unicode_tables.py of wordpiece and byte_bpe: how the reference tokenizers class every character.
 
 Run it where `tokenizers` is installed: .venv-parity/bin/python tests/reference/make_unicode_tables.py
 
@@ -121,10 +121,10 @@ def members(pattern: str) -> list[int]:
 def byte_level() -> None:
     parts = [literal("LETTERS", "\\p{L}", members(r"\p{L}")), literal("NUMBERS", "\\p{N}", members(r"\p{N}")),
              literal("SPACES", "\\s", members(r"\s"))]
-    head = f'''"""Letters, numbers and white space, as GPT-2's pattern has them: written by tests/reference/make_unicode_tables.py.
+    head = f'''"""What GPT-2's pattern takes for letters, numbers and white space.
 
-The reference is tokenizers {tokenizers.__version__}. Its tables follow a newer Unicode than those of some versions of Python, and
-are kept here so that the same text gives the same ids under every one.
+Written by tests/reference/make_unicode_tables.py. The reference is tokenizers {tokenizers.__version__}. Its Unicode is newer than that of
+some versions of Python; these tables give the same ids under every one.
 """
 
 from ..characters import CharacterSet

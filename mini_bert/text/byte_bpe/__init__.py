@@ -1,1 +1,1 @@
-"""Byte-level byte-pair encoding, as in GPT-2, RoBERTa and ModernBERT: learning, encoding and decoding, and the files."""
+"""Byte-level BPE, as in GPT-2, RoBERTa and ModernBERT: learning a vocabulary, encoding and decoding, and the files."""

@@ -1,7 +1,7 @@
 """Tokens that are found in a text by their names before it is split: special tokens such as <mask>, and others.
 
-A token may take the white space before it (`lstrip`, RoBERTa's <mask>: "a <mask>" is " a" and "<mask>") or after it.
-Names with `normalized` are looked for in the normalised text, the others before. Of names that begin at the same place the
+A token may take the white space before it (`lstrip`: RoBERTa's <mask> takes the space of "a <mask>") or after it. Names
+with `normalized` are looked for in the normalised text, the others before. Of names that begin at the same place, the
 longest wins.
 """
 
@@ -46,7 +46,7 @@ class Finder:
         longest_first = sorted(self._tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
         beginnings = {name[:2] for name in self._tokens}
-        self._beginnings = beginnings if len(beginnings) <= 8 else {""}       # one of these is in a text that has a token
+        self._beginnings = beginnings if len(beginnings) <= 8 else {""}       # a text with a token has one of these
 
     def may_have(self, text: str) -> bool:
         """False if there is no token in the text; True says nothing."""

@@ -1,8 +1,8 @@
 """GPT-2's alphabet: a printable character for each of the 256 bytes, in which pieces are written into files.
 
 A byte that is a printable character of Latin-1 stands for itself: "a" is the byte 97. The other 68, white space and
-control characters, take the next characters from 256 on, in order: the space, the 33rd of them, is "Ġ" (288), and the line
-end is "Ċ" (266).
+control characters, take the characters from 256 on, in order: the line end, byte 10, is "Ċ" (266), and the space, byte
+32, is "Ġ" (288).
 """
 
 from ...errors import VocabularyError
@@ -31,7 +31,7 @@ def require_bytes(piece: str, source: str) -> bytes:
     """The bytes of a piece that is merged from others."""
     found = to_bytes(piece)
     if found is None:
-        raise VocabularyError(f"{source} merges the piece {piece[:60]!r}, which is not written in the alphabet of bytes.")
+        raise VocabularyError(f"{source} merges the piece {piece[:60]!r}, which has characters that stand for no byte.")
     return found
 
 

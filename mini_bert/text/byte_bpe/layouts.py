@@ -31,18 +31,15 @@ LAYOUTS = {
 def layout_named(word: str) -> Layout:
     """The layout of this name."""
     if word not in LAYOUTS:
-        raise VocabularyError(f"There is no layout of special tokens {word[:60]!r}; choose one of {', '.join(LAYOUTS)}.")
+        raise VocabularyError(f"There is no layout of special tokens {word[:60]!r}; choose {', '.join(LAYOUTS)}.")
     return LAYOUTS[word]
 
 
 def layout_of(tokenizer_class: object, ids: Mapping[str, int], source: str) -> Layout:
-    """The layout of a vocab.json: that of the class which its files name, or else the one whose tokens are all there."""
+    """The layout of a vocab.json: that of the class that its files name, or else one whose tokens are all there."""
     name = str(tokenizer_class).removesuffix("Fast")
-    for layout in LAYOUTS.values():
-        if name in layout.classes and all(token in ids for token in layout.order):
-            return layout
-    for layout in LAYOUTS.values():
-        if all(token in ids for token in layout.order):
-            return layout
-    raise VocabularyError(f"{source} does not say which special tokens it has, and has none of " +
-                          ", ".join(" ".join(layout.order) for layout in LAYOUTS.values()) + "; a tokenizer.json says it.")
+    possible = [layout for layout in LAYOUTS.values() if all(token in ids for token in layout.order)]
+    if not possible:
+        known = ", or ".join(" ".join(layout.order) for layout in LAYOUTS.values())
+        raise VocabularyError(f"{source} lacks special tokens, and no tokenizer.json names them: it must have {known}.")
+    return next((layout for layout in possible if name in layout.classes), possible[0])

@@ -5,17 +5,17 @@ merged, the leftmost first; this repeats until no pair is left.
 
     merges  0: h e   1: t he   2: o t   3: ot he          o t h e  ->  o t he  ->  o the
 
-`by_rank` does just this, for any list of merges. Lists that were learned are regular: every merge makes a new piece out of
-pieces that were there before it. Then the same pieces are found faster, from left to right (`from_left`), because of two
-facts, which `tests/text/test_byte_bpe.py` tries on random lists:
+`by_rank` does just this, for any list of merges. Lists that were learned are regular: every merge makes a new piece
+out of pieces that were there before it. Then the same pieces are found faster, from left to right (`from_left`). This
+rests on two facts, which tests/text/test_byte_bpe.py tries on random lists:
 
-- Two pieces can stand next to each other if no merge across their border comes before those that made them. To see that,
-  both are taken apart at the border, the one that was made last first, and the rank of each pair met on the way is compared
-  with the ranks of what has been taken apart (`fits`).
-- If all neighbours fit, the pieces are those of `by_rank`: the result is the only such sequence.
+- Two pieces can stand next to each other if no merge across their border comes before those that made them. To see
+  that, both are taken apart at the border, the one that was made last first, and the rank of each pair met on the way
+  is compared with the ranks of what has been taken apart (`fits`).
+- If all neighbours fit, the pieces are those of `by_rank`: only one sequence of pieces has this property.
 
-So the longest piece that fits the one before it is taken, and a shorter one if that leads nowhere. A piece that merging
-its own bytes does not give, which only an odd list has, is never taken.
+So the longest piece that fits the one before it is taken, and a shorter one if that leads nowhere. A piece that is not
+the result of merging its own bytes, as only an odd list has, is never taken.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Merger:
         self.single = single              # the ids of the 256 bytes
         self.unk = unk
         self.rank = {(left, right): (rank, made) for rank, (left, right, made) in enumerate(merges)}
-        self.made: dict[int, int] = dict.fromkeys((i for i in single if i is not None), -1)   # piece -> rank of its merge
+        self.made = dict.fromkeys((i for i in single if i is not None), -1)       # piece -> the rank of its merge
         self.halves: dict[int, tuple[int, int]] = {}
         self.pieces: dict[bytes, int] = {}                    # what `from_left` may take
         self.longest = [0] * 256                              # of those, by their first byte
@@ -73,7 +73,8 @@ class Merger:
         following = [*range(1, len(symbols)), -1]
         previous = list(range(-1, len(symbols) - 1))
         rank = self.rank
-        heap = [(found[0], place, found[1]) for place, pair in enumerate(pairwise(symbols)) if (found := rank.get(pair))]
+        heap = [(found[0], place, found[1]) for place, pair in enumerate(pairwise(symbols))
+                if (found := rank.get(pair)) is not None]
         heapify(heap)
         while heap:
             _, place, made = heappop(heap)

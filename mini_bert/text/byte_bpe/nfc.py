@@ -1,10 +1,11 @@
 """NFC, the normalisation before ModernBERT's tokenizer: letters and the marks on them are composed, e + ´ -> é.
 
-Three steps: characters are decomposed; runs of marks are sorted by their combining classes; then each letter is composed with
-the marks behind it, as far as there is a character for both, and no mark of the same or a higher class stands between.
+Three steps: characters are decomposed; runs of marks are sorted by their combining classes; then each letter is
+composed with the marks behind it, as far as there is a character for both, and no mark of the same or a higher class
+stands between.
 
-Positions follow the reference, which counts them along: a composed character takes the position of its letter, and skips
-those of its marks; a part that was decomposed from a character, but not the first, takes the last position before it.
+Positions follow the reference, which counts them along: a composed character takes the position of its letter, and
+skips those of its marks; a part of a decomposed character, but for the first, takes the last position before it.
 """
 
 from collections.abc import Iterable

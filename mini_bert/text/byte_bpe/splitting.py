@@ -2,8 +2,9 @@ r"""GPT-2's splitting of a text into words; pieces never cross their borders, an
 
     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
-A word is a run of letters, of numbers or of other marks, with the space before it; English endings such as 's are words of
-their own. Of a run of white space, the last character is left for the next word, if it is a space, or else is a word itself.
+A word is a run of letters, of numbers or of other marks, with the space before it; English endings such as 's are words
+of their own. Of a run of white space, the last character is left for the next word if it is a space, and is a word of
+its own if not.
 
     Don't  say it's 100!   ->   Don | 't |   |  say |  it | 's |  100 | !
 
@@ -48,7 +49,7 @@ def chunks(text: str) -> list[str]:
     simple = simple_chunks(text)
     if simple is not None:
         return [*simple[:1], *(" " + chunk for chunk in simple[1:])]
-    parts = _WHITE.split(text)                # chunk, white space, chunk, ..., chunk; the first and the last may be empty
+    parts = _WHITE.split(text)                # chunk, white space, ..., chunk; the first and the last may be empty
     found = [parts[0]]
     for white, chunk in zip(parts[1::2], parts[2::2], strict=True):
         if not chunk:

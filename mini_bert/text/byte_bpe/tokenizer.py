@@ -1,7 +1,7 @@
 """Byte-level byte-pair encoding: text to ids and back, as in GPT-2, RoBERTa and ModernBERT.
 
-A text is split into words (splitting.py), each with the space before it. The bytes of a word in UTF-8 are merged to pieces
-(merging.py). Every text can be written in bytes, so no word is unknown, and decoding gives the text back.
+A text is split into words (splitting.py), each with the space before it. The bytes of a word in UTF-8 are merged to
+pieces (merging.py). Every text can be written in bytes, so no word is unknown, and decoding gives the text back.
 
     "It's 15°C"  ->  It | 's |  15 | ° | C  ->  It 's Ġ15 Â° C
 
@@ -43,11 +43,12 @@ class ChunkIds(ChunkCache):
 
 
 class ByteBPETokenizer(Tokenizer):
-    """The tokenizer of GPT-2 and of models after it: `encode` and `decode`, and `align` for the characters of each token."""
+    """GPT-2's tokenizer: `encode` and `decode`, and `align` for the characters and word of each token."""
 
     kind = "byte_bpe"
     files = frozenset({VOCAB, MERGES, CONFIG, TOKENIZER_JSON})
     lowercase = strip_accents = False
+    keeps_spaces = True
 
     def __init__(self, spec: ByteBPESpec, source: str = "The vocabulary"):
         self.spec, self.vocabulary, self.template = spec, spec.vocabulary, spec.template
@@ -58,7 +59,8 @@ class ByteBPETokenizer(Tokenizer):
         spelled |= {made: require_bytes(self.vocabulary[made], source) for *_, made in merges}
         unk = spec.settings.unk
         merger = Merger(spelled, merges, single, unk=None if unk is None else ids[unk])
-        whole = {data: i for piece, i in ids.items() if (data := to_bytes(piece))} if spec.settings.ignore_merges else {}
+        named = ids.items() if spec.settings.ignore_merges else ()
+        whole = {data: i for piece, i in named if (data := to_bytes(piece))}
         self._at_start = ChunkIds(merger, whole)
         self._after_space = ChunkIds(merger, whole, " ")
         self._merger = merger
@@ -76,7 +78,8 @@ class ByteBPETokenizer(Tokenizer):
         if files.is_file and files.path.name not in (VOCAB, MERGES, TOKENIZER_JSON):
             return False
         if files.full is not None:
-            return files.model_type == "BPE" and any(part.get("type") == "ByteLevel" for part in files.parts("pre_tokenizer"))
+            kinds = [part.get("type") for part in files.parts("pre_tokenizer")]
+            return files.model_type == "BPE" and "ByteLevel" in kinds
         return files.has(VOCAB) and files.has(MERGES)
 
     @classmethod
@@ -106,27 +109,28 @@ class ByteBPETokenizer(Tokenizer):
 
     def _plain(self, text: str) -> bytes:
         """The ids of normalised text without added tokens."""
+        text = self._prefixed(text)
         spaced = text.startswith(" ")
         found = simple_chunks(text[1:] if spaced else text)
-        if found is None:
-            return b"".join(map(self._at_start.__getitem__, chunks(self._prefixed(text))))
-        if spaced or self.spec.settings.add_prefix_space:
-            return b"".join(map(self._after_space.__getitem__, found)) if found else self._at_start[text] if text else b""
-        return b"".join([self._at_start[found[0]], *map(self._after_space.__getitem__, found[1:])]) if found else b""
+        if not found:                             # other white space, or nothing else
+            return b"".join(map(self._at_start.__getitem__, chunks(text)))
+        first = self._after_space if spaced else self._at_start
+        return first[found[0]] + b"".join(map(self._after_space.__getitem__, found[1:]))
 
     def _prefixed(self, text: str) -> str:
         """With a space in front, if there is to be one."""
         return " " + text if self.spec.settings.add_prefix_space and text and not text.startswith(" ") else text
 
-    def _parts(self, text: str) -> Iterator[tuple[AddedToken | None, str, Places | None]]:
+    def _parts(self, text: str) -> Iterator[tuple[AddedToken | None, str, Places]]:
         """Added tokens and the normalised text between them; the places of a part are those of its characters."""
         for token, start, end in self._raw.split(text):
             part = text[start:end]
+            places = [(i, i + 1) for i in range(start, end)]
             if token is not None:
-                yield token, part, [(i, i + 1) for i in range(start, end)]
+                yield token, part, places
                 continue
             normalised, own = nfc(part) if self.spec.settings.nfc else (part, None)
-            places = [(i, i + 1) for i in range(start, end)] if own is None else [(start + a, start + b) for a, b in own]
+            places = places if own is None else [(start + a, start + b) for a, b in own]
             for inner, begin, stop in self._normalised.split(normalised):
                 yield inner, normalised[begin:stop], places[begin:stop]
 

@@ -18,7 +18,6 @@ from .alphabet import CHARACTERS
 from .layouts import Layout, layout_of
 from .spec import MERGES, VOCAB, ByteBPESpec, Settings, continues_word
 
-_ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 _NAMES = {"pad": ("[PAD]", "<pad>"), "unk": ("[UNK]", "<unk>"), "cls": ("[CLS]", "<s>"), "sep": ("[SEP]", "</s>"),
           "mask": ("[MASK]", "<mask>")}
 _VERSION = "#version"
@@ -30,17 +29,17 @@ def to_files(spec: ByteBPESpec) -> dict[str, bytes]:
     byte_level = {"type": "ByteLevel", "add_prefix_space": settings.add_prefix_space, "trim_offsets": True,
                   "use_regex": True}
     trimming = {**byte_level, "add_prefix_space": settings.keep_prefix}
-    template = spec.template.to_json()
+    after = spec.template.to_json()
+    if settings.trim_offsets:
+        after = {"type": "Sequence", "processors": [trimming, after]}
+    model = {"type": "BPE", "dropout": None, "unk_token": settings.unk, "continuing_subword_prefix": None,
+             "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+             "ignore_merges": settings.ignore_merges, "vocab": ids, "merges": [f"{a} {b}" for a, b in spec.merges]}
     full = {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": [token.to_json() for token in sorted(spec.added, key=lambda token: token.id)],
         "normalizer": {"type": "NFC"} if settings.nfc else None,
-        "pre_tokenizer": byte_level,
-        "post_processor": {"type": "Sequence", "processors": [trimming, template]} if settings.trim_offsets else template,
-        "decoder": byte_level,
-        "model": {"type": "BPE", "dropout": None, "unk_token": settings.unk, "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
-                  "ignore_merges": settings.ignore_merges, "vocab": ids, "merges": [f"{a} {b}" for a, b in spec.merges]},
+        "pre_tokenizer": byte_level, "post_processor": after, "decoder": byte_level, "model": model,
     }
     roles = {f"{role}_token": name for role, name in spec.vocabulary.special.roles.items()}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": settings.add_prefix_space, **roles}
@@ -75,10 +74,9 @@ def _from_json(files: TokenizerFiles, path: Path) -> ByteBPESpec:
 
 def _settings(files: TokenizerFiles, path: Path) -> Settings:
     model = files.model
-    for key, usual in (("dropout", (None, 0, 0.0)), ("continuing_subword_prefix", (None, "")), ("end_of_word_suffix", (None, "")),
-                       ("byte_fallback", (None, False))):
-        if model.get(key) not in usual:
-            raise _unsupported(path, f"model.{key}", model[key], usual[0])
+    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"):
+        if model.get(key) not in (None, False, 0, ""):
+            raise _unsupported(path, f"model.{key}", model[key], None)
     normalizers = [part.get("type") for part in files.parts("normalizer")]
     if normalizers not in ([], ["NFC"]) or ((files.full or {}).get("normalizer") is not None and not normalizers):
         raise _unsupported(path, "normalizer", normalizers, "NFC")
@@ -115,7 +113,8 @@ def _added_tokens(content: Any, ids: Mapping[str, int], path: Path) -> list[Adde
         if _flag(entry, "single_word", path):
             raise _unsupported(path, f"single_word of {name[:60]!r} in added_tokens", True, False)
         if ids.get(name, number) != number:
-            raise VocabularyError(f"{path}: added_tokens gives {name[:60]!r} the id {number}, and model.vocab {ids[name]}.")
+            raise VocabularyError(f"{path}: the token {name[:60]!r} has the id {number} in added_tokens, and "
+                                  f"{ids[name]} in model.vocab.")
         found.append(AddedToken(name, number, *(_flag(entry, key, path) for key in
                                                 ("special", "lstrip", "rstrip", "normalized"))))
     return found

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ...errors import VocabularyError
+from ..learner import Learner
 from ..pair_merging import PairMerger
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from .normalise import normaliser
-from .tokenizer import MAX_WORD_LENGTH
+from .tokenizer import MAX_WORD_LENGTH, WordPieceTokenizer
 
 _CHUNKS_IN_MEMORY = 1 << 20
 Progress = Callable[[int], None]      # called with the number of pieces so far
@@ -70,3 +71,13 @@ def learn_vocabulary(words: Mapping[str, int], vocab_size: int, *, min_frequency
         if progress is not None:
             progress(len(merger.pieces))
     return Vocabulary(merger.pieces, "The learned vocabulary")
+
+
+def learn_tokenizer(words: Mapping[str, int], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2,
+                    alphabet_limit: int = 1000, progress: Progress | None = None) -> WordPieceTokenizer:
+    """The tokenizer of a learned vocabulary."""
+    return WordPieceTokenizer(learn_vocabulary(words, vocab_size, min_frequency=min_frequency,
+                                               alphabet_limit=alphabet_limit, progress=progress), lowercase)
+
+
+LEARNER = Learner(count_words, learn_tokenizer)

@@ -13,6 +13,7 @@ from .tokenizer import Tokenizer
 from .tokenizer_files import TokenizerFiles
 
 _BUILT_IN = {"byte_bpe": "byte_bpe.tokenizer:ByteBPETokenizer",                # kind -> the module and class
+             "unigram": "unigram.tokenizer:UnigramTokenizer",
              "wordpiece": "wordpiece.tokenizer:WordPieceTokenizer"}                # last: it takes any bare file
 _OTHERS: dict[str, type[Tokenizer]] = {}
 

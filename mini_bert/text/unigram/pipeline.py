@@ -27,6 +27,7 @@ class Pipeline:
                  added: Sequence[AddedToken], *, local: bool = False):
         self.normalizers, self.pre_tokenizers = tuple(normalizers), tuple(pre_tokenizers)
         self.added = AddedTokens(added, lambda text: self.normalise(AlignedText.of(text)).text)
+        self._mark = next((part.replacement for part in pre_tokenizers if isinstance(part, Metaspace)), "")
         self.by_words = local and self._splits_into_words() and not any(
             space in token for finder in (self.added.raw, self.added.normalised) for token in finder.tokens
             for space in SPACES)
@@ -82,8 +83,10 @@ class Pipeline:
             text = step(text) if step is not None else text
             if not text.text or text.text[0] in SPACES or text.text[-1] in SPACES:
                 return None
-        metaspace = self.pre_tokenizers[-1]
-        if isinstance(metaspace, Metaspace) and metaspace.replacement in text.text \
-                or self.added.normalised.pattern is not None and self.added.normalised.pattern.search(text.text):
+        mark = self._mark
+        if mark in text.text or self.added.normalised.pattern is not None \
+                and self.added.normalised.pattern.search(text.text):
             return None
+        if SPACES.isdisjoint(text.text):
+            return [mark + text.text]
         return [word.text for word in self._pre_tokenized(text, 0)]

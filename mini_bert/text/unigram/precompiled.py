@@ -78,14 +78,15 @@ class CharacterMap:
         return answer
 
     @cached_property
-    def changes_ascii(self) -> bool:
-        """Is there a printable ASCII character with a replacement other than itself?"""
-        return any(self.shortest(chr(c)) not in (None, chr(c)) for c in range(32, 127))
+    def _ascii(self) -> dict[int, str] | None:
+        """A table of the printable ASCII characters; None if one of them does not become one character."""
+        table = {c: found for c in range(32, 127) if (found := self.shortest(chr(c))) is not None}
+        return table if all(len(found) == 1 for found in table.values()) else None
 
     def normalise(self, text: AlignedText) -> AlignedText:
         """The text as the normalizer `Precompiled` changes it."""
-        if text.text.isascii() and text.text.isprintable() and not self.changes_ascii:
-            return text
+        if text.text.isascii() and text.text.isprintable() and self._ascii is not None:
+            return text.map(self._ascii)
         changes: list[Change] = []
         for cluster in _clusters().findall(text.text):
             new = self.shortest(cluster) if len(cluster.encode("utf-8")) < _SHORT else None

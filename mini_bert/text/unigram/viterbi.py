@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from ...errors import VocabularyError
 
 UNKNOWN_PENALTY = 10.0
+_SHORT = 2                    # pieces up to this length are looked up everywhere
 
 
 class Unigram:
@@ -36,10 +37,10 @@ class Unigram:
         self.pieces, self.unk, self.byte_fallback = pieces, unk, byte_fallback
         self.scored = {piece: (score, i) for i, (piece, score) in enumerate(pieces)}
         self.unknown_score = min((score for _, score in pieces), default=0.0) - UNKNOWN_PENALTY
-        self.longest: dict[str, int] = {}         # for each character, the length of the longest piece it begins
+        self.longest: dict[str, int] = {}         # for each three characters, the length of the longest piece they begin
         for piece, _ in pieces:
-            if piece:
-                self.longest[piece[0]] = max(self.longest.get(piece[0], 0), len(piece))
+            if len(piece) > _SHORT:
+                self.longest[piece[:3]] = max(self.longest.get(piece[:3], 0), len(piece))
         self.bytes = [self.scored.get(f"<0x{byte:02X}>", (0.0, -1))[1] for byte in range(256)]
 
     def segment(self, text: str) -> list[tuple[int, int]]:
@@ -48,37 +49,35 @@ class Unigram:
         if len(text) == 1 and whole is not None:
             return [(whole[1], 1)]
         size = len(text)
-        best = [0.0] * (size + 1)
-        last: list[tuple[int, int] | None] = [None] * (size + 1)        # (id, start) of the last piece of each prefix
-        scored = self.scored
+        best = [0.0] * (size + 1)                 # the score of the best segmentation of each prefix,
+        ids = [-1] * (size + 1)                   # the id of its last piece,
+        starts = [-1] * (size + 1)                # and where that begins: -1 if nothing is found yet
+        scored, longest = self.scored, self.longest
         for start in range(size):
             here, single = best[start], False
-            for end in range(start + 1, min(size, start + self.longest.get(text[start], 0)) + 1):
+            stop = start + longest.get(text[start : start + 3], _SHORT)
+            for end in range(start + 1, (stop if stop < size else size) + 1):
                 found = scored.get(text[start:end])
                 if found is not None:
                     score = here + found[0]
-                    if last[end] is None or score > best[end]:
-                        best[end], last[end] = score, (found[1], start)
-                    single = single or end == start + 1
+                    if starts[end] < 0 or score > best[end]:
+                        best[end], ids[end], starts[end] = score, found[1], start
+                    if end == start + 1:
+                        single = True
             if not single:
                 score = here + self.unknown_score
-                if last[start + 1] is None or score > best[start + 1]:
+                if starts[start + 1] < 0 or score > best[start + 1]:
                     if self.unk is None:
                         raise VocabularyError(f"The character {text[start]!r} is not in the vocabulary, which has no "
                                               "token for unknown characters.")
-                    best[start + 1], last[start + 1] = score, (self.unk, start)
-        return self._tokens(text, self._followed_back(last))
-
-    def _followed_back(self, last: list[tuple[int, int] | None]) -> list[tuple[int, int]]:
-        """(id, end) of the best pieces, unknown ones in a row as one."""
-        found: list[tuple[int, int]] = []
-        end = len(last) - 1
+                    best[start + 1], ids[start + 1], starts[start + 1] = score, self.unk, start
+        found_back: list[tuple[int, int]] = []
+        end = size
         while end:
-            i, start = last[end] or (0, 0)
-            if not (found and i == self.unk == found[-1][0]):
-                found.append((i, end))
-            end = start
-        return found[::-1]
+            if not (found_back and ids[end] == self.unk == found_back[-1][0]):        # unknown ones in a row are one
+                found_back.append((ids[end], end))
+            end = starts[end]
+        return self._tokens(text, found_back[::-1])
 
     def _tokens(self, text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Unknown tokens by another name: joined they may spell a piece, and with `byte_fallback` they are bytes."""

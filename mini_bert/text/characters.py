@@ -17,10 +17,6 @@ class CharacterSet:
         place = bisect_right(self._starts, c) - 1
         return place >= 0 and c <= self._ends[place]
 
-    def in_brackets(self) -> str:
-        """The ranges as they stand between the brackets of a regular expression."""
-        return "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(self._starts, self._ends, strict=True))
-
     def __iter__(self) -> Iterator[str]:
         for start, end in zip(self._starts, self._ends, strict=True):
             yield from map(chr, range(start, end + 1))

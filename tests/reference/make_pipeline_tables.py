@@ -1,21 +1,20 @@
-"""Write mini_bert/text/unigram/unicode_tables.py: how the parts of a tokenizer.json class characters.
+"""Write mini_bert/text/pipeline/unicode_tables.py: how the parts of a tokenizer.json class characters.
 
 Run it where `tokenizers` is installed: .venv-parity/bin/python tests/reference/make_pipeline_tables.py
 
 As in make_unicode_tables.py, each character is put through the reference once. Grapheme clusters cannot be seen from
-outside. But the normalizer `Precompiled` looks at clusters of less than six bytes as wholes, so that a map of one letter
-shows what stands in one cluster with the letter.
+outside. But the normalizer `Precompiled` looks at clusters of less than six bytes as wholes, so that a map of one
+letter shows what stands in one cluster with the letter.
 """
 
 from pathlib import Path
 
 import tokenizers
+from charsmaps import charsmap
 from make_unicode_tables import literal
 from tokenizers import normalizers, pre_tokenizers
 
-from charsmaps import charsmap
-
-TARGET = Path(__file__).parents[2] / "mini_bert" / "text" / "unigram" / "unicode_tables.py"
+TARGET = Path(__file__).parents[2] / "mini_bert" / "text" / "pipeline" / "unicode_tables.py"
 
 
 def main() -> None:
@@ -35,7 +34,7 @@ def main() -> None:
                        and c not in {*joined, *controls}]
     one = normalizers.Precompiled(charsmap({"\u0916": "X"})).normalize_str
     parts = [
-        literal("COMPATIBLE", "what has another decomposition under NFKD than under NFD, the one that unicodedata gives",
+        literal("COMPATIBLE", "what NFKD decomposes in another way than NFD, the one that unicodedata has",
                 [c for c in every if nfkd(chr(c)) != nfd(chr(c))]),
         literal("ACCENTS", "marks of all kinds, which StripAccents deletes", [c for c in every if not strip(chr(c))]),
         literal("WORD", "what the pattern \\w matches", [c for c in every if len(words(f"a{chr(c)}")) == 1
@@ -48,12 +47,13 @@ def main() -> None:
         literal("PICTURES", "pictographs, which a zero-width joiner joins",
                 [c for c in every if mapped(f"\xa9\u200d{chr(c)}").startswith("Y\u200d") and c not in joined]),
     ]
-    head = f'''"""How the parts of a tokenizer.json class characters: written by tests/reference/make_pipeline_tables.py.
+    head = f'''"""How the parts of a tokenizer.json class characters.
 
-The reference is tokenizers {tokenizers.__version__}; what it shares with BERT's tokenizer is in wordpiece/unicode_tables.py.
+Written by tests/reference/make_pipeline_tables.py. The reference is tokenizers {tokenizers.__version__}; what it shares
+with BERT's tokenizer is in wordpiece/unicode_tables.py.
 """
 
-from ..wordpiece.characters import CharacterSet
+from ..characters import CharacterSet
 
 '''
     TARGET.write_text(head + "\n".join(parts), "utf-8")

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from ..pipeline.added_tokens import AddedToken
 from ..template import Template
 from ..vocabulary import Vocabulary
-from .added_tokens import AddedToken
 from .alphabet import SPACE
 
 VOCAB, MERGES = "vocab.json", "merges.txt"

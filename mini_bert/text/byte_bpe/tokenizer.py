@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..chunk_cache import ChunkCache, as_bytes
+from ..pipeline.added_tokens import WHITE_SPACE, AddedToken, Finder
+from ..pipeline.aligned import Span
+from ..pipeline.unicode_forms import nfc
 from ..tokenizer import ID, Aligned, Tokenizer
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles
-from .added_tokens import WHITE_SPACE, AddedToken, Finder
 from .alphabet import CHARACTERS, SPACE, require_bytes, to_bytes
 from .merging import Merger
-from .nfc import Places, nfc
 from .spec import MERGES, VOCAB, ByteBPESpec
 from .splitting import chunk_words, chunks, simple_chunks, words
 from .tokenizer_files import from_files, to_files
@@ -121,7 +122,7 @@ class ByteBPETokenizer(Tokenizer):
         """With a space in front, if there is to be one."""
         return " " + text if self.spec.settings.add_prefix_space and text and not text.startswith(" ") else text
 
-    def _parts(self, text: str) -> Iterator[tuple[AddedToken | None, str, Places]]:
+    def _parts(self, text: str) -> Iterator[tuple[AddedToken | None, str, list[Span]]]:
         """Added tokens and the normalised text between them; the places of a part are those of its characters."""
         for token, start, end in self._raw.split(text):
             part = text[start:end]

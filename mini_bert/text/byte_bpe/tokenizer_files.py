@@ -10,16 +10,15 @@ from typing import Any
 
 from ...errors import VocabularyError
 from ...readers import LARGEST_JSON, read_json, read_json_if_there, read_text
+from ..pipeline.added_tokens import AddedToken
+from ..pipeline.special import special_of
 from ..template import Template, template_of
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles, dump_json
-from ..vocabulary import Special, Vocabulary
-from .added_tokens import AddedToken
+from ..vocabulary import Vocabulary
 from .alphabet import CHARACTERS
 from .layouts import Layout, layout_of
 from .spec import MERGES, VOCAB, ByteBPESpec, Settings, continues_word
 
-_NAMES = {"pad": ("[PAD]", "<pad>"), "unk": ("[UNK]", "<unk>"), "cls": ("[CLS]", "<s>"), "sep": ("[SEP]", "</s>"),
-          "mask": ("[MASK]", "<mask>")}
 _VERSION = "#version"
 
 
@@ -67,7 +66,7 @@ def _from_json(files: TokenizerFiles, path: Path) -> ByteBPESpec:
     every = {piece: i for i, piece in enumerate(pieces)}
     merges = _checked_merges(_split_merges(model.get("merges"), path), ids, path)
     template = template_of(full.get("post_processor"), every, path)
-    special = _special(files.config or {}, [token.content for token in added if token.special], template, every)
+    special = special_of(files.config or {}, [token.content for token in added if token.special], template, every)
     vocabulary = Vocabulary(pieces, str(path), special=special, continues=continues_word)
     return ByteBPESpec(vocabulary, merges, tuple(added), template, _settings(files, path))
 
@@ -118,21 +117,6 @@ def _added_tokens(content: Any, ids: Mapping[str, int], path: Path) -> list[Adde
         found.append(AddedToken(name, number, *(_flag(entry, key, path) for key in
                                                 ("special", "lstrip", "rstrip", "normalized"))))
     return found
-
-
-def _special(config: Mapping[str, Any], names: Sequence[str], template: Template, ids: Mapping[str, int]) -> Special:
-    """The tokens of each role: as the config says, as the template has them, or by their usual names."""
-    by_id = {number: name for name, number in ids.items()}
-    around = {"cls": template.before[:1], "sep": template.after[:1]}
-    roles: dict[str, str] = {}
-    for role, usual in _NAMES.items():
-        said = config.get(f"{role}_token")
-        said = said.get("content") if isinstance(said, dict) else said
-        choices = [said, *(by_id[i] for i in around.get(role, [])), *(name for name in usual if name in names)]
-        name = next((name for name in choices if isinstance(name, str) and name in ids), None)
-        if name is not None:
-            roles[role] = name
-    return Special(**roles, others=tuple(name for name in names if name not in roles.values()))
 
 
 # -------------------------------------------------------------------- vocab.json and merges.txt

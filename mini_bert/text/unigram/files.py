@@ -9,21 +9,21 @@ from typing import Any
 
 from ...errors import VocabularyError
 from ...readers import LARGEST_JSON, read_bytes, read_json_if_there
-from ..added_tokens import AddedToken, read_added_tokens
+from ..pipeline.added_tokens import read_added_tokens
+from ..pipeline.aligned import AlignedText
+from ..pipeline.decoders import Decoder, read_decoder
+from ..pipeline.normalizers import is_local, read_normalizer
+from ..pipeline.parts import Pipeline
+from ..pipeline.pre_tokenizers import read_pre_tokenizer
+from ..pipeline.special import ROLES, content_of, special_of
 from ..template import Template, template_of
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles, dump_json
-from ..vocabulary import Special, Vocabulary
-from .decoders import Decoder, read_decoder
-from .normalizers import is_local, read_normalizer
-from .pipeline import Pipeline
-from .pre_tokenizers import read_pre_tokenizer
+from ..vocabulary import Vocabulary
 from .sentencepiece import parse_model, to_tokenizer_json
 from .viterbi import Unigram
 
 MODELS = ("spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
 ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"       # written by older libraries
-ROLES = {"pad": ("[PAD]", "<pad>"), "unk": (), "cls": ("[CLS]", "<cls>", "<s>"), "sep": ("[SEP]", "<sep>", "</s>"),
-         "mask": ("[MASK]", "<mask>")}
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class UnigramSpec:
     template: Template
     decoders: list[Decoder] | None
 
+    def folds(self, text: str, plain: str) -> bool:
+        """Is this text normalised to that one?"""
+        return self.pipeline.normalise(AlignedText.of(text)).text.strip(" ▁") == plain
+
     @classmethod
     def of(cls, content: dict[str, Any], source: str, names: Mapping[str, str] | None = None) -> "UnigramSpec":
         """Read the content of a tokenizer.json; `names` are special tokens by role, where a file has them."""
@@ -47,12 +51,14 @@ class UnigramSpec:
         pieces = [*(piece for piece, _ in model.pieces), *new]
         all_ids = {piece: i for i, piece in enumerate(pieces)}
         names = names or content.get("mini_bert_roles") or {}
-        special = _special(pieces, all_ids, model, added, names)
+        template = template_of(content.get("post_processor"), all_ids, Path(source))
+        unknown = {} if model.unk is None else {"unk_token": pieces[model.unk]}
+        own = [token.content for token in added if token.special]
+        special = special_of({**unknown, **names}, own, template, all_ids)
         normalizers = read_normalizer(content.get("normalizer"), source)
         pipeline = Pipeline(normalizers, read_pre_tokenizer(content.get("pre_tokenizer"), source), added,
                             local=is_local(content.get("normalizer")))
         vocabulary = Vocabulary(pieces, source, special=special, continues=lambda piece: not piece.startswith("▁"))
-        template = template_of(content.get("post_processor"), all_ids, Path(source))
         return cls({**content, "mini_bert_roles": dict(names)}, model, pipeline, vocabulary, template,
                    read_decoder(content.get("decoder"), source))
 
@@ -64,24 +70,15 @@ def _model(content: Any, source: str) -> Unigram:
     for entry in vocab:
         if not isinstance(entry, list | tuple) or len(entry) != 2 or not isinstance(entry[0], str) \
                 or type(entry[1]) not in (int, float) or not isfinite(entry[1]):
-            raise VocabularyError(f"{source}: model.vocab has {json.dumps(entry)[:60]}, which is not a piece and its score.")
+            raise VocabularyError(f"{source}: model.vocab has {json.dumps(entry)[:60]}, which is not a piece and its "
+                                  "score.")
     unk, fallback = content.get("unk_id"), content.get("byte_fallback", False)
     if unk is not None and (type(unk) is not int or not 0 <= unk < len(vocab)):
-        raise VocabularyError(f"{source}: model.unk_id is {json.dumps(unk)[:60]}; it must be an id of model.vocab or null.")
+        raise VocabularyError(f"{source}: model.unk_id is {json.dumps(unk)[:60]}; it must be an id of model.vocab, or "
+                              "null.")
     if not isinstance(fallback, bool):
         raise VocabularyError(f"{source}: model.byte_fallback must be true or false.")
     return Unigram([(piece, float(score)) for piece, score in vocab], unk, byte_fallback=fallback)
-
-
-def _special(pieces: list[str], ids: Mapping[str, int], model: Unigram, added: list[AddedToken],
-             names: Mapping[str, str]) -> Special:
-    """The special tokens by role: as a file names them, or by their usual names."""
-    special = {token.content for token in added if token.special}
-    found = {role: next((name for name in (names.get(role), *usual) if name in special or
-                         (name in ids and name == names.get(role))), None) for role, usual in ROLES.items()}
-    if found["unk"] is None and model.unk is not None:
-        found["unk"] = pieces[model.unk]
-    return Special(**found, others=tuple(sorted(special, key=ids.__getitem__)))           # type: ignore[arg-type]
 
 
 # -------------------------------------------------------------------- directories
@@ -95,10 +92,12 @@ def claimed(files: TokenizerFiles) -> bool:
 
 def read_spec(files: TokenizerFiles, lowercase: bool | None) -> UnigramSpec:
     """The tokenizer of a directory, or of a .model file."""
-    names = {role: name for role in ROLES if (name := _name(files, f"{role}_token")) is not None}
+    older = read_json_if_there(files.directory / SPECIAL_MAP, VocabularyError) or {}
+    said = older | (files.config or {})
+    names = {key: value for role in ROLES if isinstance(value := content_of(said.get(key := f"{role}_token")), str)}
     if files.full and not (files.is_file and files.path.suffix == ".model"):
         spec = UnigramSpec.of(files.full, str(files.directory / TOKENIZER_JSON), names)
-        folded = spec.pipeline.added is not None and _folds(spec)
+        folded = spec.folds("A", "a")
         if lowercase is not None and lowercase != folded:
             raise VocabularyError(f"{files.directory} is {'uncased' if folded else 'cased'} and cannot be opened as "
                                   f"{'uncased' if lowercase else 'cased'} (lowercase={lowercase}).")
@@ -113,21 +112,9 @@ def read_spec(files: TokenizerFiles, lowercase: bool | None) -> UnigramSpec:
     return UnigramSpec.of(content, str(path), names)
 
 
-def _folds(spec: UnigramSpec) -> bool:
-    from .aligned import AlignedText
-
-    return spec.pipeline.normalise(AlignedText.of("A")).text.strip(" ▁") == "a"
-
-
-def _name(files: TokenizerFiles, key: str) -> str | None:
-    older = read_json_if_there(files.directory / SPECIAL_MAP, VocabularyError) or {}
-    value = (files.config or {}).get(key, older.get(key))
-    value = value.get("content") if isinstance(value, dict) else value
-    return value if isinstance(value, str) else None
-
-
 def to_files(spec: UnigramSpec) -> dict[str, bytes]:
     """tokenizer.json, and tokenizer_config.json with the names of the special tokens."""
     content = {key: value for key, value in spec.content.items() if key != "mini_bert_roles"}
     names = {f"{role}_token": name for role, name in spec.vocabulary.special.roles.items()}
-    return {TOKENIZER_JSON: dump_json(content), CONFIG: dump_json({"tokenizer_class": "PreTrainedTokenizerFast", **names})}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", **names}
+    return {TOKENIZER_JSON: dump_json(content), CONFIG: dump_json(config)}

@@ -1,6 +1,6 @@
 """SentencePiece's .model files: a protocol buffer with the pieces and the normaliser, read by hand.
 
-A message of a protocol buffer is a sequence of fields. Each begins with a number, the key = 8 × field number / 8 + kind:
+A message of a protocol buffer is a sequence of fields. Each begins with a number, its key = 8 × field number + kind:
 
     kind 0   a whole number, seven bits a byte, the lowest first; the eighth bit says that more follow
     kind 1   eight bytes
@@ -89,13 +89,13 @@ def parse_model(data: bytes, source: str) -> SentencePieceModel:
     except (ValueError, struct.error):
         raise VocabularyError(f"{source} cannot be read as a SentencePiece model: it is cut off or damaged.") from None
     if not model.pieces or model.model_type != _UNIGRAM:
-        raise VocabularyError(f"{source} is not a SentencePiece model of the type unigram, which is the only type that is "
-                              "supported." if model.pieces else f"{source} is not a SentencePiece model: it has no pieces.")
+        raise VocabularyError(f"{source} is a SentencePiece model of another type than unigram, and is not supported."
+                              if model.pieces else f"{source} is not a SentencePiece model: it has no pieces.")
     kinds = [kind for _, _, kind in model.pieces]
     if kinds.count(UNKNOWN) != 1 or UNUSED in kinds or model.spaces_behind or not model.escape_spaces \
             or not all(isfinite(score) for _, score, _ in model.pieces):
-        raise VocabularyError(f"{source}: models with unused pieces, with white space at the ends of words, without one "
-                              "unknown piece, or with infinite scores are not supported.")
+        raise VocabularyError(f"{source}: models with unused pieces, with white space at the ends of words, without "
+                              "one unknown piece, or with infinite scores are not supported.")
     return model
 
 
@@ -141,13 +141,13 @@ def to_tokenizer_json(model: SentencePieceModel, *, lowercase: bool, strip_accen
     names = [piece for piece, _, _ in model.pieces]
     tokens = {piece: (i, kind != USER_DEFINED) for i, (piece, _, kind) in enumerate(model.pieces)
               if kind in (UNKNOWN, CONTROL, USER_DEFINED) and piece}
-    new = sorted(added, key=lambda name: str(added[name])) or \
+    new = sorted(added, key=lambda name: (len(str(added[name])), str(added[name]))) or \
         ([_BRACKETED[2]] if set(_BRACKETED) - set(names) == {_BRACKETED[2]} else [])
     tokens |= {name: (len(names) + n, True) for n, name in enumerate(name for name in new if name not in names)}
-    if any(tokens.get(name, (names.index(name) if name in names else -1,))[0] != number for name, number in added.items()):
+    ids = {name: i for i, name in enumerate(names)} | {name: i for name, (i, _) in tokens.items()}
+    if any(ids.get(name) != number for name, number in added.items()):
         raise VocabularyError(f"{source}: the ids in added_tokens.json must follow those of the model, which has "
                               f"{len(names)} pieces.")
-    ids = {name: i for i, name in enumerate(names)} | {name: i for name, (i, _) in tokens.items()}
     template = next((Template.parse(single, pair, ids) for needed, single, pair in _TEMPLATES
                      if set(needed) <= ids.keys()), NOTHING)
     within = any("▁" in piece[1:] for piece in names)         # then a piece can go across words

@@ -14,47 +14,28 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..added_tokens import AddedToken
-from ..template import Template
+from ..chunk_cache import ChunkCache
 from ..tokenizer import ID, Aligned, Tokenizer
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles
-from .aligned import AlignedText
 from .files import UnigramSpec, claimed, read_spec, to_files
-
-_CACHED = 5 << 15             # words per generation of the cache: about 20 MB
-_LONGEST = 100                # characters of a word in the cache; longer ones will not repeat
 
 
 class _DependsOnTextError(Exception):
     """A chunk whose ids depend on what is around it."""
 
 
-class UnigramCache(dict[str, bytes]):
-    """A cache: chunk between spaces -> ids, as the bytes of an array, so that one `b"".join` gives the ids of a text.
-
-    A full cache becomes the old generation, and a new one starts; chunks of the old generation are copied on use.
-    """
+class ChunkIds(ChunkCache):
+    """Chunk between spaces -> ids, if they are the same in every text."""
 
     def __init__(self, spec: UnigramSpec):
         super().__init__()
         self.spec = spec
-        self.old_generation: dict[str, bytes] = {}
 
-    def __missing__(self, chunk: str) -> bytes:
-        ids = self.old_generation.get(chunk)
-        if ids is None:
-            words = self.spec.pipeline.words_of(chunk)
-            if words is None:
-                raise _DependsOnTextError
-            segment = self.spec.model.segment
-            ids = np.array([i for word in words for i, _ in segment(word)], ID).tobytes()
-        if len(chunk) > _LONGEST:
-            return ids
-        if len(self) >= _CACHED:
-            self.old_generation = dict(self)
-            self.clear()
-        self[chunk] = ids
-        return ids
+    def find(self, chunk: str) -> bytes:
+        words = self.spec.pipeline.words_of(chunk)
+        if words is None:
+            raise _DependsOnTextError
+        return np.array([i for word in words for i, _ in self.spec.model.segment(word)], ID).tobytes()
 
 
 class UnigramTokenizer(Tokenizer):
@@ -66,12 +47,9 @@ class UnigramTokenizer(Tokenizer):
     def __init__(self, spec: UnigramSpec):
         self.spec = spec
         self.vocabulary = spec.vocabulary
-        self.template: Template = spec.template
-        self.lowercase, self.strip_accents = (self._normalised(text) == plain for text, plain in (("A", "a"), ("é", "e")))
-        self._cache = UnigramCache(spec)
-
-    def _normalised(self, text: str) -> str:
-        return self.spec.pipeline.normalise(AlignedText.of(text)).text.strip(" ▁")
+        self.template = spec.template
+        self.lowercase, self.strip_accents = spec.folds("A", "a"), spec.folds("é", "e")
+        self._cache = ChunkIds(spec)
 
     def __reduce__(self) -> tuple[Any, ...]:      # without the cache
         return _opened, (self.spec.content,)
@@ -120,7 +98,7 @@ class UnigramTokenizer(Tokenizer):
     # ---------------------------------------------------------------- ids to text
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """Readable text: pieces joined to words. Special tokens are the added ones that say so: unknown may not be one."""
+        """Readable text: pieces joined to words. Special tokens are those that their file calls so."""
         if skip_special_tokens and isinstance(ids, Iterable) and not isinstance(ids, str):
             special = self.spec.pipeline.added.special
             ids = [i for i in ids if not (isinstance(i, int | np.integer) and int(i) in special)]
@@ -138,6 +116,3 @@ class UnigramTokenizer(Tokenizer):
 
 def _opened(content: dict[str, Any]) -> UnigramTokenizer:
     return UnigramTokenizer(UnigramSpec.of(content, "The tokenizer"))
-
-
-__all__ = ["AddedToken", "UnigramTokenizer"]

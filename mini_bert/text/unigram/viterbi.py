@@ -37,7 +37,7 @@ class Unigram:
         self.pieces, self.unk, self.byte_fallback = pieces, unk, byte_fallback
         self.scored = {piece: (score, i) for i, (piece, score) in enumerate(pieces)}
         self.unknown_score = min((score for _, score in pieces), default=0.0) - UNKNOWN_PENALTY
-        self.longest: dict[str, int] = {}         # for each three characters, the length of the longest piece they begin
+        self.longest: dict[str, int] = {}         # by three characters: the length of the longest piece they begin
         for piece, _ in pieces:
             if len(piece) > _SHORT:
                 self.longest[piece[:3]] = max(self.longest.get(piece[:3], 0), len(piece))

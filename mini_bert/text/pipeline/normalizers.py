@@ -35,7 +35,8 @@ class _Lowered(dict[int, str]):
 _LOWERED = _Lowered()
 # what Nmt deletes, and what it turns into a space
 _NMT_DELETED = re.compile("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
-_NMT_SPACES = dict.fromkeys([9, 10, 12, 13, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD], " ")
+_NMT_SPACES = dict.fromkeys([9, 10, 12, 13, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD],
+                            " ")
 
 
 def lowercase(text: AlignedText) -> AlignedText:
@@ -53,7 +54,8 @@ def strip(text: AlignedText, left: bool, right: bool) -> AlignedText:
         start += 1
     while right and end > start and text.text[end - 1] in SPACES:
         end -= 1
-    return text if end - start == len(text.text) else AlignedText(text.text[start:end], text.spans[start:end], text.start)
+    kept = slice(start, end)
+    return text if end - start == len(text.text) else AlignedText(text.text[kept], text.spans[kept], text.start)
 
 
 def nmt(text: AlignedText) -> AlignedText:
@@ -129,7 +131,8 @@ def is_local(content: Any) -> bool:
     """Does what the `normalizer` does to a word not depend on the words around it, behind single spaces?"""
     if content is None:
         return True
-    kind, pattern = content["type"], content.get("pattern")
+    kind: str = content["type"]
+    pattern: dict[str, str] = content.get("pattern") or {}
     if kind == "Sequence":
         return all(map(is_local, content["normalizers"]))
     if kind != "Replace":

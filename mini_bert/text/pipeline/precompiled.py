@@ -116,13 +116,13 @@ def _clusters() -> re.Pattern[str]:
 
     Flags are left out: a pair of regional indicators has eight bytes.
     """
-    controls, before = CONTROLS.in_brackets(), PREPENDED.in_brackets()
-    joined, virama = f"[{JOINED.in_brackets()}]", f"[{LINKERS.in_brackets()}]"
-    consonant, picture = f"[{CONSONANTS.in_brackets()}]", f"[{PICTURES.in_brackets()}]"
+    controls, before = CONTROLS.pattern(), PREPENDED.pattern()
+    joined, virama = f"[{JOINED.pattern()}]", f"[{LINKERS.pattern()}]"
+    consonant, picture = f"[{CONSONANTS.pattern()}]", f"[{PICTURES.pattern()}]"
     leading, vowel = "[\u1100-\u115f\ua960-\ua97c]", "[\u1160-\u11a7\ud7b0-\ud7c6]"
     trailing, open_syllable = "[\u11a8-\u11ff\ud7cb-\ud7fb]", f"[{''.join(map(chr, range(0xAC00, 0xD7A4, 28)))}]"
     bases = [f"{picture}(?:{joined}*\u200d{picture})*",
              f"{consonant}(?:(?:(?!{virama}){joined})*{virama}{joined}*{consonant})*",
-             f"{leading}*(?:{open_syllable}{vowel}*|[\uac00-\ud7a3]|{vowel}+){trailing}*", f"{leading}+", f"{trailing}+",
-             f"[^{controls}{before}]"]
+             f"{leading}*(?:{open_syllable}{vowel}*|[\uac00-\ud7a3]|{vowel}+){trailing}*",
+             f"{leading}+", f"{trailing}+", f"[^{controls}{before}]"]
     return re.compile(f"\r\n|[{controls}]|[{before}]*(?:{'|'.join(bases)}){joined}*|[{before}]+{joined}*")

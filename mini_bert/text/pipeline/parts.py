@@ -9,8 +9,8 @@ depend on each other, which holds for almost all of it. Then the ids of a word c
 import re
 from collections.abc import Iterator, Sequence
 
-from ..added_tokens import AddedToken, AddedTokens
 from ..wordpiece.unicode_tables import COMBINING
+from .added_tokens import AddedToken, AddedTokens
 from .aligned import AlignedText
 from .normalizers import Normalizer
 from .patterns import SPACES
@@ -48,13 +48,13 @@ class Pipeline:
     def parts(self, text: str) -> Iterator[tuple[AlignedText, AddedToken | None]]:
         """The parts of a text in order, each with its token if it is an added one."""
         original = AlignedText.of(_SURROGATES.sub("\ufffd", text))
-        for start, end, token in self.added.raw.split(original.text):
+        for token, start, end in self.added.raw.split(original.text):
             part = original.slice(start, end)
             if token is not None:
                 yield part, token
                 continue
             part = self.normalise(part)
-            for inner_start, inner_end, token in self.added.normalised.split(part.text):
+            for token, inner_start, inner_end in self.added.normalised.split(part.text):
                 inner = part.slice(inner_start, inner_end)
                 if token is not None:
                     yield inner, token
@@ -71,12 +71,11 @@ class Pipeline:
 
     def words_of(self, chunk: str) -> list[str] | None:
         """The parts of a chunk between single spaces, if they are the same in every text; None if they may not be."""
-        if not self.by_words or not chunk or _SURROGATES.search(chunk) or self.added.raw.pattern is not None \
-                and self.added.raw.pattern.search(chunk):
+        if not self.by_words or not chunk or _SURROGATES.search(chunk) or self.added.raw.has(chunk):
             return None
         first, last = chunk[0], chunk[-1]
-        if not first.isascii() and (first in JOINED or first in ACCENTS or first in COMBINING) or \
-                not last.isascii() and last in PREPENDED:
+        if (not first.isascii() and (first in JOINED or first in ACCENTS or first in COMBINING)) or \
+                (not last.isascii() and last in PREPENDED):
             return None
         text = AlignedText.of(chunk)
         for step in (None, *self.normalizers):
@@ -84,8 +83,7 @@ class Pipeline:
             if not text.text or text.text[0] in SPACES or text.text[-1] in SPACES:
                 return None
         mark = self._mark
-        if mark in text.text or self.added.normalised.pattern is not None \
-                and self.added.normalised.pattern.search(text.text):
+        if mark in text.text or self.added.normalised.has(text.text):
             return None
         if SPACES.isdisjoint(text.text):
             return [mark + text.text]

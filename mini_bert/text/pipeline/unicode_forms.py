@@ -10,10 +10,10 @@ its tables are used only for characters that the reference knows.
 """
 
 from collections.abc import Iterable, Iterator
-from unicodedata import combining, normalize
+from unicodedata import combining, is_normalized, normalize
 
 from ..wordpiece.unicode_tables import COMBINING, DECOMPOSED
-from .aligned import AlignedText, Change
+from .aligned import AlignedText, Change, Span
 from .unicode_tables import COMPATIBLE
 
 
@@ -23,6 +23,14 @@ def to_form(form: str, text: AlignedText) -> AlignedText:
         return text
     parts = decompositions(text.text, compatible="K" in form)
     return text.change(compositions(parts) if form.endswith("C") else parts)
+
+
+def nfc(text: str) -> tuple[str, list[Span] | None]:
+    """The text in NFC, and the place of each character in `text`; None if the text is composed already."""
+    if text.isascii() or is_normalized("NFC", text):
+        return text, None
+    composed = to_form("NFC", AlignedText.of(text))
+    return composed.text, composed.spans
 
 
 def _class(character: str) -> int:

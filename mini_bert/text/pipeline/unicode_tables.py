@@ -1,11 +1,12 @@
-"""How the parts of a tokenizer.json class characters: written by tests/reference/make_pipeline_tables.py.
+"""How the parts of a tokenizer.json class characters.
 
-The reference is tokenizers 0.23.3; what it shares with BERT's tokenizer is in wordpiece/unicode_tables.py.
+Written by tests/reference/make_pipeline_tables.py. The reference is tokenizers 0.23.3; what it shares
+with BERT's tokenizer is in wordpiece/unicode_tables.py.
 """
 
-from ..wordpiece.characters import CharacterSet
+from ..characters import CharacterSet
 
-# what has another decomposition under NFKD than under NFD, the one that unicodedata gives
+# what NFKD decomposes in another way than NFD, the one that unicodedata has
 COMPATIBLE = CharacterSet(
     "a0 a8 aa af b2-b5 b8-ba bc-be 132-133 13f-140 149 17f 1c4-1cc 1f1-1f3 2b0-2b8 2d8-2dd 2e0-2e4 37a "
     "384-385 3d0-3d6 3f0-3f2 3f4-3f5 3f9 587 675-678 e33 eb3 edc-edd f0c f77 f79 10fc 1d2c-1d2e 1d30-1d3a "

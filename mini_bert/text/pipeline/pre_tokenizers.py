@@ -18,10 +18,10 @@ from .unicode_tables import WORD
 
 PreTokenizer = Callable[[AlignedText], Iterator[AlignedText]]
 _RUNS = re.compile(f"[^{SPACE}]+")
-_WORDS = re.compile(f"[{WORD.in_brackets()}]+|[^{WORD.in_brackets()}{SPACE}]+")
-_MARKS = re.compile(f"[{PUNCTUATION.in_brackets()}]")
-_RUNS_OF_MARKS = re.compile(f"[{PUNCTUATION.in_brackets()}]+")
-_NO_MARKS = re.compile(f"[^{PUNCTUATION.in_brackets()}]+")
+_WORDS = re.compile(f"[{WORD.pattern()}]+|[^{WORD.pattern()}{SPACE}]+")
+_MARKS = re.compile(f"[{PUNCTUATION.pattern()}]")
+_RUNS_OF_MARKS = re.compile(f"[{PUNCTUATION.pattern()}]+")
+_NO_MARKS = re.compile(f"[^{PUNCTUATION.pattern()}]+")
 
 
 def matches(text: AlignedText, pattern: Pattern[str]) -> Iterator[AlignedText]:
@@ -39,14 +39,15 @@ class Metaspace:
     def __call__(self, text: AlignedText) -> Iterator[AlignedText]:
         mark = self.replacement
         text = AlignedText(text.text.replace(" ", mark), text.spans, text.start)
-        if not text.text.startswith(mark) and (self.prepend == "always" or (self.prepend == "first" and not text.start)):
+        wanted = self.prepend == "always" or (self.prepend == "first" and text.start == 0)
+        if wanted and not text.text.startswith(mark):
             text = text.prepend(mark)
         places = [i for i, letter in enumerate(text.text) if letter == mark and i] if self.split else []
         return text.cut([*places, len(text.text)])
 
 
 class Punctuation:
-    """Splits at punctuation marks: "Isolated" makes each a part, "Contiguous" each run of them, "Removed" drops them."""
+    """Splits at punctuation marks: "Isolated" makes each a part, "Contiguous" each run; "Removed" drops them."""
 
     def __init__(self, behaviour: str = "Isolated"):
         self.behaviour = behaviour
@@ -82,7 +83,8 @@ def read_metaspace(content: dict[str, Any], where: str) -> Metaspace:
         raise VocabularyError(f"{where} must have a replacement of one character.")
     if scheme not in (None, "always", "first", "never") or prefix not in (None, True, False) \
             or split not in (None, True, False):
-        raise VocabularyError(f"{where} must have the prepend_scheme always, first or never, and true or false for split.")
+        raise VocabularyError(f"{where} must have the prepend_scheme always, first or never, and true or false for "
+                              "split.")
     if prefix is False and scheme not in (None, "never"):
         raise VocabularyError(f"{where}: add_prefix_space is false, but prepend_scheme is {scheme!r}.")
     return Metaspace(mark, "never" if prefix is False else scheme or "always", split is not False)

@@ -91,5 +91,6 @@ def _strip(content: dict[str, Any], where: str) -> Decoder:
 
 _READERS: dict[str, Callable[[dict[str, Any], str], Decoder]] = {
     "Metaspace": _metaspace, "Replace": _replace, "Strip": _strip,
-    "ByteFallback": lambda content, where: decode_bytes, "Fuse": lambda content, where: lambda pieces: ["".join(pieces)],
+    "ByteFallback": lambda content, where: decode_bytes,
+    "Fuse": lambda content, where: lambda pieces: ["".join(pieces)],
 }

@@ -1,7 +1,7 @@
 """The regular expressions of a tokenizer.json, as far as they mean the same to `re` as to Oniguruma, its own engine.
 
-Literal characters, `.`, sets in brackets, \\s, \\S, quantifiers and alternatives are read. Groups are not: without them no
-pattern from a stranger's file can take exponential time, and the tokenizers of the family need none.
+Literal characters, `.`, sets in brackets, \\s, \\S, quantifiers and alternatives are read. Groups are not: without them
+no pattern from a stranger's file can take exponential time, and the tokenizers of the family need none.
 """
 
 import re
@@ -35,6 +35,6 @@ def compile_pattern(source: str, where: str) -> Pattern[str]:
     except (re.error, OverflowError, RecursionError):
         made = None
     if made is None or made.fullmatch(""):
-        raise VocabularyError(f"{where}: the pattern {source[:60]!r} is not supported: it must match at least one character "
-                              "and consist of characters, sets in brackets, \\s, quantifiers and alternatives.")
+        raise VocabularyError(f"{where}: the pattern {source[:60]!r} is not supported: it must match at least one "
+                              "character, and have characters, sets in brackets, \\s, quantifiers and alternatives.")
     return made

@@ -5,7 +5,6 @@ The MLM head stays where it is, untouched by the task's loss: what fine-tuning d
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ class TaskModel(MiniBERT):
         B, T, H = hidden.shape
         real = np.ones((B, T), bool) if cache.ctx.key_mask is None else cache.ctx.key_mask
         reads = self.task.reads(self._real(cache.ctx.ids, real), np.ones((B, T), bool) if positions is None else positions)
-        ctx = replace(cache.ctx, select=Selection(B, T, reads)).in_part("task")
+        ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
         cache.head = (ctx, head)
         cache.top["task_scores"] = scores = hook("task_scores", scores)
@@ -97,7 +96,7 @@ class TaskModel(MiniBERT):
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no scores; use forward().")
         (ctx, head), scores = cache.head, cache.top["task_scores"]
-        ctx = replace(ctx, hook=hook)
+        ctx = ctx.but(hook=hook)
         if np.size(dlogits) != scores.size:
             raise InputError(f"The gradient of the scores has the shape {np.shape(dlogits)}, which is not theirs.")
         dscores = hook("task_scores", np.asarray(dlogits, self.dtype).reshape(scores.shape))

@@ -20,7 +20,8 @@ from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
 from ...text.corpora.sources import ReadingReport, find_sources
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.opening import load_tokenizer
+from ...text.tokenizer import Tokenizer
 from ..output import Output, table
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
@@ -30,9 +31,9 @@ Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per
 _BAR = 30                     # characters of a bar for probability 1
 
 
-def opened(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
+def opened(name: str) -> tuple[MiniBERT, Tokenizer]:
     """Load a model and its tokenizer."""
-    return load(name), WordPieceTokenizer.load(name)
+    return load(name), load_tokenizer(name)
 
 
 def files_of(option: str, names: list[str] | None) -> list[Path]:
@@ -98,7 +99,7 @@ def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
     output.result({"model": model, "results": data}, *shown)
 
 
-def _filled(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
+def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
     try:
         return fill_mask(model, tokenizer, text, top)
     except InputError as error:

@@ -4,7 +4,6 @@ A pass reads `ctx.memory` as any other does; this stack keeps what `memory_after
 from. It costs no copy: the rows are those that the backward needs anyway.
 """
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...arrays import Array
@@ -28,7 +27,7 @@ class RecurrentStack(PlainStack):
                 attended[name] = value[: ctx.select.B * ctx.select.T]           # of two streams the first
             return value
 
-        y, caches = super().forward(params, x, replace(ctx, hook=keep))
+        y, caches = super().forward(params, x, ctx.but(hook=keep))
         for depth, cache in enumerate(caches):
             if (name := f"attention_input_{depth}") in attended:
                 cache[KEPT] = attended[name]

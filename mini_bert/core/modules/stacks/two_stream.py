@@ -8,7 +8,6 @@ the factorisation, come with the pass (`ctx.order`), and the result is that of t
 the content alone, and all of it is seen: plain encoding. Padding is read by nothing but itself.
 """
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,7 +36,7 @@ class TwoStreamStack(RecurrentStack):
         yield from super().layout()
 
     def _at(self, ctx: Context, depth: int) -> Context:
-        inside = replace(super()._at(ctx, depth), own=True)
+        inside = super()._at(ctx, depth).but(own=True)
         if ctx.order is None:
             return inside
         last = depth == len(self.layers) - 1                  # nothing reads the content any more: queries ask alone

@@ -127,7 +127,7 @@ def _with_own_head(folder: Path) -> SavedTask:
     if not isinstance(model, TaskModel):
         raise CheckpointError(f"{folder} is not a task model, as it has neither {DESCRIPTION} nor the head of a task; "
                               "create one with mini-bert finetune.")
-    tokenizer = WordPieceTokenizer.load(folder)
+    tokenizer = load_tokenizer(folder)
     require_vocabulary(model, tokenizer)
     return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)
 

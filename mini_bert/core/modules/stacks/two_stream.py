@@ -41,7 +41,7 @@ class TwoStreamStack(RecurrentStack):
             return inside
         last = depth == len(self.layers) - 1                  # nothing reads the content any more: queries ask alone
         streams = (Streams if last else TwoStreams)(ctx.select.B, ctx.select.T, ctx.select.positions)
-        return replace(inside, select=streams)
+        return inside.but(select=streams)
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the last layer's output (M, H): with an order, that of the queries of the selected tokens."""

@@ -18,6 +18,14 @@ def write_checksums(directory: Path) -> None:
     write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
 
 
+def covered(directory: Path) -> set[str]:
+    """The names of the files that the checksums cover; none if they cannot be read."""
+    try:
+        return set(read_json(directory / CHECKSUMS, CheckpointError))
+    except CheckpointError:
+        return set()
+
+
 def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> None:
     """Refuse a directory that lacks a needed file or has changed since it was written; `only` these files, if given."""
     try:

@@ -31,7 +31,7 @@ from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
 from ..loop import Listener
 from ..trainer import Trainer
-from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_space
+from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
 
 CONFIG = "config.yaml"
@@ -122,6 +122,8 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     if training.seed != TrainingConfig.from_dict(description["training"], f"{run / CONFIG}, training").seed:
         raise ConfigError("training.seed cannot be changed when a run is resumed, as all its random draws depend on "
                           "it; begin a new run.")
+    for name in ("best", "final"):
+        require_no_link(run / name)
     checkpoint, damaged = newest_checkpoint(run / "checkpoints")
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))

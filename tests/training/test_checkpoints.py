@@ -307,3 +307,16 @@ def test_a_resumed_run_can_be_changed(model_config, settings, corpus, run):
     assert resume_run(run).config.learning_rate == 1e-4
     with pytest.raises(ConfigError, match=r"training\.learning_rate"):
         resume_run(run, changes=["model.dropout=0"])
+
+
+def test_a_changed_config_of_a_run_is_noticed_and_one_without_a_digest_is_taken(finished):
+    config = finished / "config.yaml"
+    written = config.read_text()
+    rate = next(line for line in written.splitlines() if "learning_rate" in line)
+    config.write_text(written.replace(rate, f"{rate}1"))
+    with pytest.raises(CheckpointError, match=r"config\.yaml has changed since it was written.*--set"):
+        resume_run(finished)
+    config.write_text("\n".join(line for line in written.splitlines() if not line.startswith("digest")) + "\n")
+    resume_run(finished, changes=["training.learning_rate=3e-3"]).lock.release()
+    assert "digest" in config.read_text()
+    assert resume_run(finished).config.learning_rate == 3e-3

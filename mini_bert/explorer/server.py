@@ -226,7 +226,7 @@ def open_socket(host: str, port: int | None) -> socket.socket:
         try:
             listening.bind((host, wish))
             listening.listen(64)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError, ValueError) as error:      # the last two of names no host can have
             listening.close()
             if port is None and wish:
                 continue

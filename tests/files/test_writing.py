@@ -32,7 +32,7 @@ def test_a_pipe_a_directory_and_a_link_are_refused_by_name_and_stay(tmp_path: Pa
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_disk_that_is_full_when_the_file_is_closed_is_one_sentence_with_the_directory(tmp_path: Path,
                                                                                         monkeypatch) -> None:
-    monkeypatch.setattr(writing, "_create", lambda directory, name: (directory / "x", Path("/dev/full").open("wb")))
+    monkeypatch.setattr(writing, "_create", lambda directory, name: (directory / "x", open("/dev/full", "wb")))  # noqa
     with pytest.raises(CheckpointError, match=f"Cannot write to {tmp_path}: No space left"):
         write_files(tmp_path, {"page.html": b"small"})
     assert list(tmp_path.iterdir()) == []

@@ -83,8 +83,8 @@ def _take_along(old: Path, new: Path) -> None:
 def require_no_link(target: Path) -> None:
     """Refuse to replace what a link leads to, which may be anybody's."""
     if target.is_symlink():
-        raise CheckpointError(f"{target} is a link, and what it leads to is not replaced; remove the link, or begin a new "
-                              "run.")
+        raise CheckpointError(f"{target} is a link, and what it leads to is not replaced; remove the link, or begin a "
+                              "new run.")
 
 
 def _is_ours(path: Path) -> bool:

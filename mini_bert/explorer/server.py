@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import ConfigError, InputError, MiniBertError
+from ..interrupts import broken_pipes_raise
 from ..readers import parse_json
 from .answers import ANSWERS, CHANGES, Answer
 from .assets import FILES, STATIC, TYPES, to_json
@@ -253,7 +254,8 @@ def run_server(session: Session, *, host: str = "127.0.0.1", port: int | None = 
         app = create_app(session, host=host, port=listening.getsockname()[1])
         if browser:
             Timer(0.5, webbrowser.open, [address + fragment]).start()
-        _server(app).run(sockets=[listening])
+        with broken_pipes_raise():
+            _server(app).run(sockets=[listening])
 
 
 @contextmanager
@@ -273,5 +275,5 @@ def serving(session: Session) -> Iterator[str]:
 def _server(app: ASGIApp) -> "uvicorn.Server":
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off",
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", ws="none",
                                          server_header=False))

@@ -4,8 +4,8 @@
 
 Both models are loaded in turn. Weights without a digest, as those from elsewhere, are searched for numbers that are not
 finite; weights whose digest is right were finite when they were saved. `cost` compares the minima of both ways, and
-`digest` is the time of the digest alone. The corpus is made of the files of --text, or of made-up text. Fails if the cost
-is above 5 % of loading, or if the corpus takes more than 50 ms.
+`digest` is the time of the digest alone. The corpus is made of the files of --text, or of made-up text. Fails if the
+cost is above 5 % of loading, or if the corpus takes more than 50 ms.
 """
 
 import argparse

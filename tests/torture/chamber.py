@@ -242,8 +242,9 @@ def main() -> int:
     shares = [1 if command.exact else 6 for command in chosen]
     whole = 60 * options.minutes * options.jobs / sum(shares)
     weights = [1 if command.slow else 6 for command in chosen]
-    works = [Work(command.name, share * whole, f"{options.seed} {command.name}", -(-options.kills * weight // sum(weights)),
-                  options.races, options.point) for command, share, weight in zip(chosen, shares, weights, strict=True)]
+    works = [Work(command.name, share * whole, f"{options.seed} {command.name}",
+                  -(-options.kills * weight // sum(weights)), options.races, options.point)
+             for command, share, weight in zip(chosen, shares, weights, strict=True)]
     if options.point is not None:
         works = [work._replace(kills=0, races=0) for work in works]
     print(f"seed {options.seed}", flush=True)
@@ -253,7 +254,8 @@ def main() -> int:
             print(*failures, line, sep="\n", flush=True)
             done += counts
             failed += len(failures)
-    print(f"{len(works)} commands, {sum(done.values())} attempts ({', '.join(f'{kind} {count}' for kind, count in done.items())}), "
+    tried = ", ".join(f"{kind} {count}" for kind, count in done.items())
+    print(f"{len(works)} commands, {sum(done.values())} attempts ({tried}), "
           f"{failed} failures, {time.monotonic() - began:.0f} s, seed {options.seed}")
     return 1 if failed else 0
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import mini_bert
 from beginnings import MODEL, TRAINING, Command, cli, opens, text, tokenizer, with_corpus, with_model, with_tokenizer
+
+import mini_bert
 from mini_bert import MiniBERT
 from mini_bert.core.task_model import TaskModel
 from mini_bert.evaluation.tasks.storage import load_task, save_task
@@ -120,6 +121,6 @@ DIRECTORY_COMMANDS = [
     Command("resume", begun_run, train, check_run, exact=False, same=RUN),
     Command("resume --set", begun_run, resume_with_changes, check_run, exact=False, same=RUN),
     Command("fit", text, fit, check_fit, exact=False),
-    Command("lab", with_experiment, lambda f: cli("lab", f / "lab.yaml", "-d", f / "corpus", "-o", f / "made"), check_lab,
-            exact=False, same=("made/one-0/final/model.safetensors", "made/two-0/final/model.safetensors")),
+    Command("lab", with_experiment, lambda f: cli("lab", f / "lab.yaml", "-d", f / "corpus", "-o", f / "made"),
+            check_lab, exact=False, same=("made/one-0/final/model.safetensors", "made/two-0/final/model.safetensors")),
 ]

@@ -30,7 +30,7 @@ def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> N
     """Refuse a directory that lacks a needed file or has changed since it was written; `only` these files, if given."""
     try:
         sums = read_json(directory / CHECKSUMS, CheckpointError)
-        if not needed <= sums.keys():
+        if not needed <= sums.keys() or not all(Path(name).name == name for name in sums):
             raise ValueError
         damaged = [name for name, digest in sums.items()
                    if (only is None or name in only) and _checksum(directory / name) != digest]

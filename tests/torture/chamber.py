@@ -7,7 +7,7 @@ then succeed and leave nothing behind but the new state.
 
 Every crash point of every command, all SIGKILLs and all races are tried, however long it takes. --minutes bounds the
 rest: full disks from each point on, and crashes where two names cannot be exchanged in one step, in an order that the
-seed decides. --point repeats the attempts at one point of the command that --only names.
+seed decides; 20 of them are always tried. --point repeats the attempts at one point of the command that --only names.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from mini_bert.errors import MiniBertError
 
 REFUSED, BROKEN = 2, 70
 CRASH, KILL, RACE, FULL, TWO_STEPS = "crash", "SIGKILL", "race", "full disk", "crash, without exchange"
+LEAST_REST = 20               # attempts of the last two kinds, whatever time it is
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -219,9 +220,9 @@ def torture(work: Work) -> tuple[Counter[str], list[str], str]:
             counts[kind] += 1
             if problem is not None:
                 failures.append(f"FAILED {work.name}: {kind} {which}: {problem}")
-            if kind in (FULL, TWO_STEPS) and time.monotonic() - began > work.seconds:
-                cut = f" of {trial.operations} each: time was up" if counts[FULL] + counts[TWO_STEPS] \
-                    < 2 * trial.operations else ""
+            rest = counts[FULL] + counts[TWO_STEPS]
+            if LEAST_REST <= rest < 2 * trial.operations and time.monotonic() - began > work.seconds:
+                cut = f" of {trial.operations} each: time was up"
                 break
     tried = ", ".join(f"{kind} {count}" for kind, count in counts.items())
     return counts, failures, f"{work.name}: {trial.operations} crash points; {tried}{cut}"

@@ -46,16 +46,12 @@ class Finder:
         longest_first = sorted(self._tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
         beginnings = {name[:2] for name in self._tokens}
-        self._beginnings = beginnings if len(beginnings) <= 8 else {""}       # a text with a token has one of these
-
-    def may_have(self, text: str) -> bool:
-        """False if there is no token in the text; True says nothing."""
-        return any(beginning in text for beginning in self._beginnings)
+        self.beginnings = beginnings if len(beginnings) <= 8 else {""}        # a text with a token has one of these
 
     def split(self, text: str) -> Iterator[Found]:
         """Tokens and what is between them, in order."""
         done = 0
-        for match in self._pattern.finditer(text) if self._tokens and self.may_have(text) else ():
+        for match in self._pattern.finditer(text) if self._tokens else ():
             token = self._tokens[match[0]]
             start, end = match.span()
             if token.lstrip:

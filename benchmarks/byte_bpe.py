@@ -3,8 +3,8 @@
 Encoding natural text on one thread. `tokenizers` first learns a vocabulary from the training text; both open its
 tokenizer.json, each in its own process, and take turns. Both keep the words that they have met (warm); ours is also
 timed with a new tokenizer in every round (cold), which meets every word of these few megabytes for the first time.
-`tokenizers` is timed without reading its ids out, with its fastest batch size and the faster of its two functions. Fails
-if the ids differ, or if ours is less than twice as fast warm, or not faster cold.
+`tokenizers` is timed without reading its ids out, with its fastest batch size and the faster of its two functions.
+Fails if the ids differ, or if ours is less than twice as fast warm, or not faster cold.
 """
 
 import argparse

@@ -104,7 +104,7 @@ def test_every_way_of_merging_gives_the_pieces_of_the_definition(again):
             assert merger(word) == expected
         assert all(by_definition(merger, spelled) == [piece] for spelled, piece in merger.whole.items())
         found += [len(merger.whole) > 256]
-    assert any(found) and (again or not all(found))
+    assert any(found)
 
 
 def test_a_long_word_takes_time_in_proportion_to_its_length(roberta):

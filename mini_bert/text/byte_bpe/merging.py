@@ -26,8 +26,8 @@ _NONE = -1                    # the id of a byte that is left out
 class Merger:
     """The merges, as (left id, right id, merged id) in the order of their ranks.
 
-    `spelled` has the bytes of each piece, by id, and `single` the ids of the 256 bytes; bytes that have none become `unk`,
-    or are left out if that is None.
+    `spelled` has the bytes of each piece, by id, and `single` the ids of the 256 bytes; bytes that have none become
+    `unk`, or are left out if that is None.
     """
 
     def __init__(self, spelled: dict[int, bytes], merges: Sequence[tuple[int, int, int]],

@@ -21,7 +21,7 @@ TEXT = ["The other mother bathes the brother.", "It's hot, isn't it? They'll say
 
 @pytest.fixture(scope="module", params=["bert", "roberta", "gpt2"])
 def tokenizer(request) -> ByteBPETokenizer:
-    return learn_tokenizer(count_words(TEXT), 340, layout=request.param)
+    return learn_tokenizer(count_words(TEXT, True), 340, layout=request.param, add_prefix_space=True)
 
 
 @pytest.fixture(scope="module")
@@ -163,11 +163,11 @@ def test_a_first_word_is_like_any_other_with_a_space_in_front(tokenizer):
 
 
 def test_special_tokens_stand_where_each_model_has_them():
-    made = {layout: learn_tokenizer(count_words(TEXT), 300, layout=layout) for layout in ("bert", "roberta", "gpt2")}
-    pieces = {layout: [one.vocabulary[i] for i in one.encode_pair("it", "the")[0]] for layout, one in made.items()}
+    made = {layout: learn_tokenizer(count_words(TEXT), 320, layout=layout) for layout in ("bert", "roberta", "gpt2")}
+    pieces = {layout: [one.vocabulary[i] for i in one.encode_pair(" it", " the")[0]] for layout, one in made.items()}
     assert pieces == {"bert": ["[CLS]", "Ġit", "[SEP]", "Ġthe", "[SEP]"], "gpt2": ["Ġit", "Ġthe"],
                       "roberta": ["<s>", "Ġit", "</s>", "</s>", "Ġthe", "</s>"]}
-    assert made["bert"].encode_pair("it", "the")[1] == [0, 0, 0, 1, 1]
+    assert made["bert"].encode_pair(" it", " the")[1] == [0, 0, 0, 1, 1]
     assert made["roberta"].vocabulary.roles == {"pad": 1, "unk": 3, "cls": 0, "sep": 2, "mask": 4}
     assert made["bert"].vocabulary.roles == {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
     with pytest.raises(VocabularyError, match="no special token for mask"):

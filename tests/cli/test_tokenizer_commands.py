@@ -149,7 +149,8 @@ def test_byte_level_bpe_is_learned_used_and_prepared_with(folder):
     assert run("tokenizer", "decode", "-t", folder / "bytes", *ids)["texts"] == ["[CLS]The cat[MASK].[SEP]"]
     words = run("tokenizer", "inspect", "-t", folder / "bytes", "The cat")["words"]
     assert [word["word"] for word in words] == ["The", "cat"]
-    corpus = run("data", "prepare", folder / "text.txt", "-t", folder / "bytes", "-o", folder / "corpus", "--heldout", 0)
+    corpus = run("data", "prepare", folder / "text.txt", "-t", folder / "bytes", "--out", folder / "corpus",
+                 "--heldout", 0)
     assert corpus["unknown_tokens"] == 0
     shown = run("data", "show", folder / "corpus")
     assert len(shown["batch"]) == 2

@@ -10,8 +10,9 @@ from typing import Any
 from ...core.config import ModelConfig
 from ...core.registry import parse_word
 from .bert import BertLayout
-from .layout import SIZES, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, table
+from .tables import SIZES, Switch
 
 _LAYER = "encoder.albert_layer_groups.{i}.albert_layers.{k}"
 

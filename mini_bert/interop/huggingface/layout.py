@@ -3,7 +3,7 @@
     config      `fields` (our field: their key and its default), `fixed` (ours that are always so), `activation`,
                 and `ours` / `theirs` for what a table cannot say
     tensors     `encoder` (behind `prefix` in classes with a head) and `heads` (never behind it)
-    heads       `switches` (which words of our config follow from which tensors) and `tasks` (classes with a task's head)
+    heads       `switches` (words of our config that follow from a tensor) and `tasks` (classes with a task's head)
 
 A model fits a layout if its config comes back from the description that the layout makes of it.
 """
@@ -11,7 +11,7 @@ A model fits a layout if its config comes back from the description that the lay
 import re
 from collections.abc import Mapping, Set
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,38 +22,7 @@ from ...core.registry import parse_word, parse_words
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-
-ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu"}
-# the slots of BERT, from which most others differ in one or two
-POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
-           "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",
-           "norm": "layernorm", "block": "post_ln", "stack": "plain", "final_layernorm": False, "mlm_head": "none",
-           "pooler": "none", "sentence_head": "none", "scale_residual_init": False}
-SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_heads", 12),
-         "hidden_size": ("hidden_size", 768), "intermediate_size": ("intermediate_size", 3072),
-         "vocab_size": ("vocab_size", 30522), "max_seq_length": ("max_position_embeddings", 512),
-         "token_types": ("type_vocab_size", 2), "dropout": ("hidden_dropout_prob", 0.1),
-         "attention_dropout": ("attention_probs_dropout_prob", 0.1), "layernorm_eps": ("layer_norm_eps", 1e-12),
-         "init_std": ("initializer_range", 0.02)}
-
-
-_OF_TASKS = {"id2label", "label2id", "num_labels", "torch_dtype"}          # written anew, or not at all
-
-
-class TaskClass(NamedTuple):
-    """A class of transformers with the head of a task: our word for the head, and where its parameters lie."""
-
-    head: str
-    tensors: Names
-
-
-class Switch(NamedTuple):
-    """A word of our config that follows from whether a tensor is there."""
-
-    tensor: str
-    present: Any
-    absent: Any = "none"
+from .tables import ACTIVATIONS, OF_TASKS, POST_LN, SIZES, Switch, TaskClass, labels_of
 
 
 class HuggingFaceLayout:
@@ -72,7 +41,7 @@ class HuggingFaceLayout:
     encoder: ClassVar[Names]
     heads: ClassVar[Names] = {}
     switches: ClassVar[Mapping[str, Switch]] = {}
-    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name: "ForTokenClassification"
+    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name
     language_model: ClassVar[str] = "ForMaskedLM"
     tied: ClassVar[Mapping[str, str]] = {}                        # copies of other tensors
     ignored: ClassVar[str] = r"embeddings\.(position|token_type)_ids"       # tensors that are no parameters
@@ -163,7 +132,7 @@ class HuggingFaceLayout:
                 used.add(stored.name)
         extra = {spelled.get(name, name): tensor for name, tensor in bare.items()
                  if name not in used and not self._of_unknown_head(config, name, spelled.get(name, name))}
-        kept = {key: value for key, value in config.items() if key not in _OF_TASKS}
+        kept = {key: value for key, value in config.items() if key not in OF_TASKS}
         return Opened(ours, found | extra, task, {**kept, "model_type": self.model_type})
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
@@ -188,7 +157,8 @@ class HuggingFaceLayout:
         for theirs, parts in together.items():
             parts.sort(key=lambda part: part[0].part)
             stored, name = parts[0]
-            tensors[self._prefix(config, task, name) + theirs] = stored.pack([params[ours] for _, ours in parts], config)
+            values = [params[ours] for _, ours in parts]
+            tensors[self._prefix(config, task, name) + theirs] = stored.pack(values, config)
         return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
 
     # ---------------------------------------------------------------- names
@@ -244,7 +214,7 @@ class HuggingFaceLayout:
     def _read_task(self, kind: str, config: Mapping[str, Any], tensors: Tensors, source: str) -> TaskSpec | None:
         if kind in self.tasks:
             last = tensors.get(self.tasks[kind].tensors["task_W"].name)
-            labels = _labels(config, source)
+            labels = labels_of(config, source)
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
             return TaskSpec(self.task_head(kind, config), outputs, names)
@@ -253,8 +223,9 @@ class HuggingFaceLayout:
                                                                                 *self.heads.values())}
         found = sorted(of_tasks & set(tensors))
         if found:
+            choices = ", ".join(self.family + name for name in self.tasks)
             raise CheckpointError(f"{source} has a task head ({found[0]}), and its config does not say of which class: "
-                                  f"architectures must be one of {', '.join(self.family + name for name in self.tasks)}.")
+                                  f"architectures must be one of {choices}.")
         return None
 
     def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
@@ -312,12 +283,3 @@ def _parsed(config: ModelConfig) -> dict[str, Any]:
     """The fields with their words parsed: `rotary(base=1e4)` is `rotary(base=10000)`."""
     return {**config.to_dict(), **{slot: parse_word(getattr(config, slot)) for slot in SLOTS},
             "score_terms": parse_words(config.score_terms)}
-
-
-def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    """The names of the labels in the order of their numbers, if the config has them."""
-    table = config.get("id2label") or {}
-    try:
-        return tuple(str(table[key]) for key in sorted(table, key=int))
-    except (TypeError, ValueError):
-        raise ConfigError(f"{source}: id2label must give each number its label.") from None

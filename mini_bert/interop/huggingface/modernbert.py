@@ -11,8 +11,9 @@ from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from ...core.registry import Word, parse_word, parse_words
 from ...errors import ConfigError
-from .layout import ACTIVATIONS, POST_LN, HuggingFaceLayout, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, packed, table
+from .tables import ACTIVATIONS, POST_LN, TaskClass
 
 _HEAD = {**linear("task_transform_W", "head.dense"), **norm("task_ln", "head.norm"), **linear("task_W", "classifier")}
 

@@ -5,7 +5,6 @@ The MLM head stays where it is, untouched by the task's loss: what fine-tuning d
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import NamedTuple
 
@@ -72,20 +71,20 @@ class TaskModel(MiniBERT):
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None, memory: Memory | None = None,
-                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
-                hook: Hook = no_hook) -> tuple[Array, Cache]:
+                order: IntArray | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
+                forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
 
         `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be
         answers: (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
         """
-        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory,
+        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory, order=order,
                                     dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
         B, T, H = hidden.shape
         everything = np.ones((B, T), bool)
         real = self._real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)
         reads = self.task.reads(real, everything if positions is None else positions)
-        ctx = replace(cache.ctx, select=Selection(B, T, reads)).in_part("task")
+        ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
         cache.head = (ctx, head)
         cache.top["task_scores"] = scores = hook("task_scores", scores)
@@ -98,7 +97,7 @@ class TaskModel(MiniBERT):
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no scores; use forward().")
         (ctx, head), scores = cache.head, cache.top["task_scores"]
-        ctx = replace(ctx, hook=hook)
+        ctx = ctx.but(hook=hook)
         if np.size(dlogits) != scores.size:
             raise InputError(f"The gradient of the scores has the shape {np.shape(dlogits)}, which is not theirs.")
         dscores = hook("task_scores", np.asarray(dlogits, self.dtype).reshape(scores.shape))

@@ -48,7 +48,7 @@ class Call(NamedTuple):
     arguments: list[Array]
 
 
-class Kept:
+class KeptCache:
     """In a list of arguments: the cache that the last call with `keep` returned. It stays in the answer's process."""
 
 
@@ -77,7 +77,7 @@ class Answer:
              keep: bool = False) -> Call:
         """Call one of the learner's functions; an exception becomes an AnswerError.
 
-        With `keep`, the second of two results stays in the other process, for a later argument `Kept()`.
+        With `keep`, the second of two results stays in the other process, for a later argument `KeptCache()`.
         """
         reply = self._ask({"call": function, "arguments": [_encoded(value) for value in arguments], "keep": keep,
                            "options": {name: _encoded(value) for name, value in (options or {}).items()}})
@@ -152,7 +152,7 @@ def _encoded(value: Any) -> Any:
         return {"generator": _encoded(value.bit_generator.state)}
     if isinstance(value, Mapping):
         return {name: _encoded(part) for name, part in value.items()}
-    return {"kept": True} if isinstance(value, Kept) else value
+    return {"kept": True} if isinstance(value, KeptCache) else value
 
 
 def _decoded(value: Any) -> Any:

@@ -84,7 +84,7 @@ class _Guard:
 
             try:
                 await self.app(scope, receive, reply)
-            except ClientDisconnect:                      # nobody is there to be told
+            except ClientDisconnect:                      # the client is gone
                 pass
             except Exception:                             # it has been answered, by _failed
                 _log.exception("The explorer failed at %r.", scope["path"])

@@ -34,7 +34,8 @@ def _peak(config, batch_size, rate=0.15):
     return peak
 
 
-@pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary"])
+@pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary", "relative",
+                                   "segments + relative"])
 def test_the_prediction_counts_what_score_terms_keep(terms):
     plain = replace(load_preset("mini"), num_heads=8)
     config = replace(plain, score_terms=terms)

@@ -19,7 +19,7 @@ from ...core.hooks import recorder
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .cells import Cell, Operands, cell_of
 from .formulas import Equations
 from .named_steps import NamedSteps
@@ -87,7 +87,7 @@ class ForwardPass(NamedSteps[Step]):
         return {"tokens": self.tokens, "ids": self.ids.tolist(), "steps": [step.to_dict() for step in self.steps]}
 
 
-def step_through_forward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *,
+def step_through_forward_pass(model: MiniBERT, tokenizer: Tokenizer, text: str, *,
                               mask: Sequence[int] = ()) -> ForwardPass:
     """The forward pass of one text; the tokens at the positions `mask` are replaced by [MASK]."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...files import write_files
-from ...readers import open_file, read_json
+from ...readers import is_file, open_file, read_json
 
 CHECKSUMS = "checksums.json"
 
@@ -35,11 +35,7 @@ def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> N
 
 def verify_if_checked(directory: Path, files: Set[str]) -> None:
     """Verify these files of a directory that has checksums; others may have none."""
-    try:
-        checked = (directory / CHECKSUMS).is_file()
-    except (OSError, ValueError):             # a name that no file can have
-        checked = False
-    if checked:
+    if is_file(directory / CHECKSUMS):
         verify(directory, files, files)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...errors import CheckpointError
 from ...files import save_files
-from ...readers import read_json, shown
+from ...readers import exists, read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
 from ..modules.assembly import TaskSpec, parameter_specs
@@ -184,13 +184,9 @@ def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError
 
 def _model_directory(directory: Path) -> Path:
     """The directory itself, or the part of a sentence-transformers directory that holds the encoder."""
-    try:
-        there, is_directory = directory.exists(), directory.is_dir()
-    except (OSError, ValueError):             # a name that nothing can have
-        there, is_directory = False, False
-    if not there:
+    if not exists(directory):
         raise CheckpointError(f"There is no directory {str(directory)[:200]}.")
-    if not is_directory:
+    if not directory.is_dir():
         raise CheckpointError(f"{directory} is a file; name a directory that holds {CONFIG} and {WEIGHTS}. "
                               "Pickled files (.pkl, .pt) are not opened, as they can run code; of a directory's "
                               "pytorch_model.bin the tensors are read, and nothing is run.")

@@ -75,7 +75,7 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
             for number, (line, i, row) in enumerate(zip(lines, best.tolist(), probabilities, strict=True))]
 
 
-def placed_words(line: str) -> Iterator[WordSpan]:
+def word_spans(line: str) -> Iterator[WordSpan]:
     """The words of a line; punctuation marks are separate words, as in the training data for entities."""
     table = normaliser(False, False)
     letters, first, last = "", 0, 0
@@ -90,7 +90,7 @@ def placed_words(line: str) -> Iterator[WordSpan]:
 
 
 def _entities(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
-    sentences = [list(placed_words(line)) for line in lines]
+    sentences = [list(word_spans(line)) for line in lines]
     encoded = encode_words([[placed.word for placed in sentence] for sentence in sentences], None, saved.tokenizer,
                            saved.model.config.max_seq_length)
     found = labels_of_words(saved.model, encoded, len(lines), team)

@@ -26,11 +26,11 @@ from ...errors import CheckpointError, ConfigError
 from ...files import Claim, claimed, write_files
 from ...inference.inputs import require_vocabulary
 from ...readers import read_json
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...text.wordpiece.tokenizer_files import TOKENIZER_FILES
+from ...text.opening import load_tokenizer, tokenizer_file_names
+from ...text.tokenizer import Tokenizer
 
 DESCRIPTION, HEAD = "task.json", "task.safetensors"
-_FILES = {DESCRIPTION, HEAD, CONFIG, WEIGHTS, *TOKENIZER_FILES}
+_FILES = {DESCRIPTION, HEAD, CONFIG, WEIGHTS, *tokenizer_file_names()}
 _MOST_OUTPUTS = 1_000_000
 _TASKS = {Answers.SEQUENCE: "classification", Answers.TOKENS: "ner", Answers.SPAN: "qa"}     # by what the head chooses
 _OF_TASK, _OF_ENCODER = "task_digest", "encoder_digest"       # in the head's metadata: what it belongs to
@@ -40,13 +40,13 @@ class SavedTask(NamedTuple):
     """A loaded task model."""
 
     model: TaskModel
-    tokenizer: WordPieceTokenizer
+    tokenizer: Tokenizer
     task: str
     labels: list[str]
     pairs: bool | None = False        # the input is a pair of texts; None if nobody has said so
 
 
-def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: WordPieceTokenizer, task: str,
+def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: Tokenizer, task: str,
               labels: list[str], about: dict[str, Any], *, pairs: bool = False, claim: Claim | None = None) -> None:
     """Write a task model; an earlier one is replaced when the new one is whole. `claim` is one on the directory."""
     target = Path(directory)
@@ -96,7 +96,7 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
     except ValueError as error:
         raise CheckpointError(f"{folder / DESCRIPTION} cannot be read: {error}.") from None
     require_plugins(description.get(PLUGINS, {}), str(folder), DESCRIPTION)
-    encoder, tokenizer = MiniBERT.load(folder), WordPieceTokenizer.load(folder)
+    encoder, tokenizer = MiniBERT.load(folder), load_tokenizer(folder)
     try:
         model = TaskModel(encoder, head, outputs)
     except ConfigError as error:
@@ -127,7 +127,7 @@ def _with_own_head(folder: Path) -> SavedTask:
     if not isinstance(model, TaskModel):
         raise CheckpointError(f"{folder} is not a task model, as it has no {DESCRIPTION}, and its own files have "
                               "no head of a task; create one with mini-bert finetune.")
-    tokenizer = WordPieceTokenizer.load(folder)
+    tokenizer = load_tokenizer(folder)
     require_vocabulary(model, tokenizer)
     return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)
 

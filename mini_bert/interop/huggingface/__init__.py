@@ -12,13 +12,14 @@ from .electra import ElectraLayout
 from .gpt2 import GPT2Layout
 from .modernbert import ModernBertLayout
 from .roberta import CamembertLayout, RobertaLayout, XLMRobertaLayout
+from .xlnet import XLNetLayout
 
 __all__ = ["LAYOUTS", "BertLayout", "register_layouts"]
 
 # the first that fits a model is the one that it is saved in, unless it was read from another
 LAYOUTS: tuple[Layout, ...] = (
     BertLayout(), RobertaLayout(), XLMRobertaLayout(), CamembertLayout(), AlbertLayout(), DistilBertLayout(),
-    ElectraLayout(), GPT2Layout(), ModernBertLayout(),
+    ElectraLayout(), GPT2Layout(), ModernBertLayout(), XLNetLayout(),
 )
 
 

@@ -26,7 +26,7 @@ from ...core.storage.weight_files import WEIGHTS
 from ...errors import CheckpointError
 from ...files import claimed, recover, remove_directory, write_files
 from ...readers import read_json, require_file
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 
 STATE, OPTIMISER, OBJECTIVE = "state.json", "optimiser.safetensors", "objective.safetensors"
 
@@ -34,14 +34,14 @@ STATE, OPTIMISER, OBJECTIVE = "state.json", "optimiser.safetensors", "objective.
 Arrays = Mapping[str, Mapping[str, Array]]        # of further files, by name: OPTIMISER, OBJECTIVE
 
 
-def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+def write_checkpoint(target: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
                      arrays: Arrays | None = None) -> None:
     """Make the directory `target`; one of that name is replaced when the new one is whole."""
     with claimed(target, _busy(target)) as claim, claim.filled() as folder:
         fill_checkpoint(folder, model, tokenizer, state, arrays)
 
 
-def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
                     arrays: Arrays | None = None) -> None:
     """Write the files of a checkpoint into a directory."""
     folder.mkdir(parents=True, exist_ok=True)

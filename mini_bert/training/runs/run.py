@@ -21,6 +21,7 @@ import numpy as np
 from ...core.config import ModelConfig
 from ...core.model import MiniBERT
 from ...core.registry import import_options
+from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...errors import CheckpointError, ConfigError, CorpusError
 from ...files import claimed, lock_directory, recover, write_files
 from ...readers import read_yaml
@@ -55,6 +56,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
                             "vocab_digest": corpus.manifest.vocab_digest},
+                   **plugins_of(training.words()),
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
                              **trainer.baselines}}
@@ -116,6 +118,8 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
                           "prepare it as it was, or begin a new run.")
     if corpus.manifest.vocab_digest != description["data"].get("vocab_digest"):
         raise CorpusError(f"{corpus.directory} has another vocabulary than when the run began.")
+    if not changes:                                       # which may replace a word that is missing
+        require_plugins(description.get(PLUGINS, {}), str(run), CONFIG)
     values = description["training"] | ({"threads": threads} if threads else {})
     values = changed({"training": values}, changes, f"{run / CONFIG}")["training"]
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
@@ -139,7 +143,9 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)
     if changes:
-        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict()})})
+        description = {key: value for key, value in description.items() if key != PLUGINS}
+        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict(),
+                                         **plugins_of(training.words())})})
         if not training.budget:
             trainer.state.total_steps = training.steps
     for sentence in damaged:

@@ -5,13 +5,15 @@ and longer than every window.
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import mini_bert
-from mini_bert import MiniBERT, MiniBERTGradients
+from mini_bert import MiniBERT, MiniBERTGradients, load_preset
+from mini_bert.core.modules.assembly import parameter_specs
 from mini_bert.core.task_model import TaskModel
 from mini_bert.interop.huggingface import LAYOUTS
 
@@ -228,3 +230,19 @@ def test_every_layout_is_compared():
     assert {layout.family for layout in LAYOUTS} == {case.family for case in CASES.values()}
 
 
+@pytest.mark.parametrize(("preset", "kind", "settings"), [
+    ("bert-base", "BertForMaskedLM", {}),
+    ("roberta-base", "RobertaForMaskedLM", {"max_position_embeddings": 514, "type_vocab_size": 1}),
+    ("albert-base", "AlbertForPreTraining", {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}),
+    ("distilbert-base", "DistilBertForMaskedLM", {}),
+    ("electra-small", "ElectraForPreTraining", {}),
+    ("modernbert-base", "ModernBertForMaskedLM", {}),
+    ("gpt2", "GPT2LMHeadModel", {}),
+])
+def test_presets_have_as_many_parameters_as_the_published_models(preset, kind, settings):
+    made = getattr(transformers, kind)
+    with torch.device("meta"):
+        reference = made(made.config_class(**settings))
+    ours = sum(prod(spec.shape) for spec in parameter_specs(load_preset(preset)))
+    print(f"{preset}: {ours:,} parameters")
+    assert ours == reference.num_parameters()

@@ -22,7 +22,7 @@ from ...core.registry import parse_word, parse_words
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-from .tables import ACTIVATIONS, OF_TASKS, POST_LN, SIZES, Switch, TaskClass, labels_of
+from .tables import OF_TASKS, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation
 
 
 class HuggingFaceLayout:
@@ -96,11 +96,12 @@ class HuggingFaceLayout:
         classes = config.get("architectures")
         return classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
 
-    def whole_number(self, config: Mapping[str, Any], key: str, default: int) -> int:
+    def whole_number(self, config: Mapping[str, Any], key: str, default: int, *, least: int = 0) -> int:
         """A number of their config, or its default."""
         value = config.get(key, default)
-        if type(value) is not int:
-            raise ConfigError(f"{self.model_type}: {key} must be a whole number, not {str(value)[:100]!r}.")
+        if type(value) is not int or value < least:
+            raise ConfigError(f"{self.model_type}: {key} must be a whole number of at least {least}, not "
+                              f"{str(value)[:100]!r}.")
         return value
 
     # ---------------------------------------------------------------- the protocol of layouts
@@ -145,7 +146,7 @@ class HuggingFaceLayout:
             described = self._describe(config, task)
             again = self._read_config(described, names, self.model_type)
             same_head = task is None or self._heads_agree(self.kind_of(config, task), described, task)
-        except (ConfigError, KeyError):       # no name for a parameter, no word for a slot
+        except (ConfigError, KeyError, ValueError):       # no name for a parameter, no word for a slot, other terms
             return False
         return _parsed(again) == _parsed(config) and same_head
 
@@ -233,26 +234,21 @@ class HuggingFaceLayout:
             if config.get(key, value) != value:
                 raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
                                   f"opened with {value!r} alone.")
-        key, default = self.activation
-        word = config.get(key, default)
-        if not isinstance(word, str) or word not in ACTIVATIONS:
-            raise ConfigError(f"{source}: {key} {str(word)[:100]!r} is not supported; the choices are "
-                              f"{', '.join(ACTIVATIONS)}.")
+        try:
+            special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from None
         return ModelConfig.from_dict({
-            **self.fixed, "activation": ACTIVATIONS[word],
-            **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
+            **self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
             **{ours: switch.present if switch.tensor in names else switch.absent
-               for ours, switch in self.switches.items()}, **self.ours(config, names)}, source)
+               for ours, switch in self.switches.items()}, **special}, source)
 
     def _describe(self, config: ModelConfig, task: TaskSpec | None) -> dict[str, Any]:
         """Their config."""
-        activation = next((word for word, ours in ACTIVATIONS.items() if ours == config.activation), None)
-        if activation is None:
-            raise ConfigError(f"{self.model_type} has no activation {config.activation}.")
         if "token_types" in self.fields and not config.token_types:
             raise ConfigError(f"{self.model_type} always has token types.")
         described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
-                     self.activation[0]: activation, "tie_word_embeddings": True, **self.required, **self.constants,
+                     self.activation[0]: activation_word(config.activation), "tie_word_embeddings": True, **self.required, **self.constants,
                      **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
                      **self.theirs(config)}
         if task is not None:

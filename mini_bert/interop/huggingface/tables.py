@@ -46,3 +46,19 @@ def labels_of(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
         return tuple(str(table[key]) for key in sorted(table, key=int))
     except (TypeError, ValueError):
         raise ConfigError(f"{source}: id2label must give each number its label.") from None
+
+
+def our_activation(config: Mapping[str, Any], key: str, default: str) -> str:
+    """Our word for an activation of their config."""
+    word = config.get(key, default)
+    if not isinstance(word, str) or word not in ACTIVATIONS:
+        raise ConfigError(f"{key} {str(word)[:100]!r} is not supported; the choices are {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[word]
+
+
+def activation_word(ours: str) -> str:
+    """Their first word for an activation of ours."""
+    found = next((word for word, known in ACTIVATIONS.items() if known == ours), None)
+    if found is None:
+        raise ConfigError(f"transformers has no word for the activation {ours}.")
+    return found

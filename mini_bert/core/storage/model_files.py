@@ -1,7 +1,7 @@
 """A model in a directory: config.json and model.safetensors, or the weights as older checkpoints have them.
 
 How the two files spell a model is a Layout. Ours is here; others register themselves (Hugging Face's
-BERT: interop/huggingface.py). Reading checks everything before a model is made: which tensors there
+BERT: interop/huggingface). Reading checks everything before a model is made: which tensors there
 are, their shapes, and that every number is finite. Which files hold weights: weight_files.py. No pickle is ever run.
 
 The metadata of model.safetensors has a digest of the arrays and one of the config that they were saved with. Weights

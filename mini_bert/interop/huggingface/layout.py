@@ -248,7 +248,8 @@ class HuggingFaceLayout:
         if "token_types" in self.fields and not config.token_types:
             raise ConfigError(f"{self.model_type} always has token types.")
         described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
-                     self.activation[0]: activation_word(config.activation), "tie_word_embeddings": True, **self.required, **self.constants,
+                     self.activation[0]: activation_word(config.activation), "tie_word_embeddings": True,
+                     **self.required, **self.constants,
                      **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
                      **self.theirs(config)}
         if task is not None:

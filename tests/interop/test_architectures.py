@@ -124,6 +124,18 @@ def test_gpt2_as_the_hub_has_it_is_opened(tmp_path):
     assert np.array_equal(mini_bert.load(tmp_path).params.flat, model.params.flat)
 
 
+def test_modernbert_with_the_keys_of_its_first_config_is_opened(tmp_path):
+    model = MiniBERT(small("modernbert-base", num_layers=4), seed=1)
+    model.save(tmp_path)
+    config = described(tmp_path)
+    for key in ("layer_types", "rope_parameters"):
+        del config[key]
+    (tmp_path / "config.json").write_text(json.dumps(config | {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0,
+                                                               "global_attn_every_n_layers": 3}))
+    change(tmp_path, lambda tensors: tensors)
+    assert np.array_equal(mini_bert.load(tmp_path).encode(IDS, MASK)[0], model.encode(IDS, MASK)[0])
+
+
 def test_a_packed_tensor_of_a_wrong_shape_is_named(tmp_path):
     MiniBERT(small("gpt2")).save(tmp_path)
     name = "transformer.h.1.attn.c_attn.weight"

@@ -22,7 +22,7 @@ from ...core.registry import parse_word, parse_words
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-from .tables import OF_TASKS, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation
+from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation
 
 
 class HuggingFaceLayout:
@@ -82,7 +82,7 @@ class HuggingFaceLayout:
                 raise ConfigError(f"{self.model_type} has no class with a task head {task.head}.")
             return found
         if config.sentence_head != "none":
-            return "ForPreTraining"
+            return "ForNextSentencePrediction" if config.mlm_head == "none" else "ForPreTraining"
         return "Model" if config.mlm_head == "none" else self.language_model
 
     # ---------------------------------------------------------------- for an architecture to use
@@ -133,7 +133,7 @@ class HuggingFaceLayout:
                 used.add(stored.name)
         extra = {spelled.get(name, name): tensor for name, tensor in bare.items()
                  if name not in used and not self._of_unknown_head(config, name, spelled.get(name, name))}
-        kept = {key: value for key, value in config.items() if key not in OF_TASKS}
+        kept = {key: value for key, value in config.items() if key not in NOT_KEPT}
         return Opened(ours, found | extra, task, {**kept, "model_type": self.model_type})
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
@@ -225,8 +225,8 @@ class HuggingFaceLayout:
         found = sorted(of_tasks & set(tensors))
         if found:
             choices = ", ".join(self.family + name for name in self.tasks)
-            raise CheckpointError(f"{source} has a task head ({found[0]}), and its config does not say of which class: "
-                                  f"architectures must be one of {choices}.")
+            raise CheckpointError(f"{source} has a task head ({found[0]}), but its config names no class that can be "
+                                  f"opened with one: architectures must be one of {choices}.")
         return None
 
     def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:

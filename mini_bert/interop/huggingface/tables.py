@@ -21,7 +21,8 @@ SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_h
          "init_std": ("initializer_range", 0.02)}
 
 
-OF_TASKS = {"id2label", "label2id", "num_labels", "torch_dtype"}          # written anew, or not at all
+# keys of a config that are written anew, or are not true any more of what we save
+NOT_KEPT = {"id2label", "label2id", "num_labels", "dtype", "torch_dtype", "quantization_config", "auto_map"}
 
 
 class TaskClass(NamedTuple):

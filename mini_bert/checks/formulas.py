@@ -90,11 +90,9 @@ def _known(passed: BackwardPass) -> Callable[[BackwardStep], Mapping[str, Any]]:
             np.add.at(whole, ids.astype(int), rows)
             return whole
 
-        # of the formulas that read the value: a rotation of one layer may turn by other angles than that of another
-        users = [spec.formula for spec in forward.specs
-                 if step.of in spec.inputs or step.of in dict(spec.parameters).values()]
-        own = {name: function for formula in users for name, function in formula.functions.items()}
-        return {**always, **own, "scatter": scatter}
+        functions = {name: function for spec in forward.specs if step.of in (spec.name, *spec.inputs, *dict(
+            spec.parameters).values()) for name, function in spec.formula.functions.items()}
+        return {**always, **functions, "scatter": scatter}
 
     return of_step
 

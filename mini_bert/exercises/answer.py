@@ -25,6 +25,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..errors import DataError
+from ..interrupts import broken_pipes_raise
 from ..readers import parse_json, read_text
 
 SECONDS = 20.0                # that one call may take
@@ -90,8 +91,9 @@ class Answer:
         """Send one request and wait for its reply; what goes wrong ends the process."""
         try:
             assert self._process.stdin is not None
-            self._process.stdin.write(dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
+            with broken_pipes_raise():
+                self._process.stdin.write(dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
             line = self._replies.get(timeout=SECONDS)
         except (OSError, ValueError):             # it has ended, or was ended
             line = b""
@@ -138,7 +140,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
     process.wait()
     assert process.stdin is not None
-    with suppress(OSError):                       # what was still to be written
+    with suppress(OSError), broken_pipes_raise():         # what was still to be written
         process.stdin.close()
 
 

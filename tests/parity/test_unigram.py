@@ -54,7 +54,8 @@ def pieces() -> list[tuple[str, float]]:
     learner.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(vocab_size=4000, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False)
     learner.train_from_iterator([*texts, *strings(100, seed=5)], trainer)
-    return [(piece, score) for piece, score in json.loads(learner.to_str())["model"]["vocab"] if piece != "<unk>"]
+    found = json.loads(learner.to_str())["model"]["vocab"]
+    return [(piece, score) for piece, score in found if piece[:1] + piece[-1:] not in ("<>", "[]")]
 
 
 Pieces = list[tuple[str, float]]

@@ -215,6 +215,7 @@ def test_xlnets_tokens_stand_at_the_end(tmp_path):
     ("model", {"type": "Unigram", "vocab": []}, "list of pieces"),
     ("model", {"type": "Unigram", "vocab": [["a"]]}, "not a piece and its"),
     ("model", {"type": "Unigram", "vocab": [["a", -1.0]], "unk_id": 1}, "unk_id is 1"),
+    ("model", {"type": "Unigram", "vocab": [["a", -1.0], ["a", -2.0]], "unk_id": 0}, "the piece 'a' twice"),
     ("normalizer", {"type": "Sequence", "normalizers": [{"type": "Magic"}]}, "'Magic' is not supported"),
     ("normalizer", {"type": "Replace", "pattern": {"Regex": "(a+)+b"}, "content": ""}, "is not supported"),
     ("normalizer", {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}, "at least one"),

@@ -18,11 +18,19 @@ def write_checksums(directory: Path) -> None:
     write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
 
 
+def covered(directory: Path) -> set[str]:
+    """The names of the files that the checksums cover; none if they cannot be read."""
+    try:
+        return set(read_json(directory / CHECKSUMS, CheckpointError))
+    except CheckpointError:
+        return set()
+
+
 def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> None:
     """Refuse a directory that lacks a needed file or has changed since it was written; `only` these files, if given."""
     try:
         sums = read_json(directory / CHECKSUMS, CheckpointError)
-        if not needed <= sums.keys():
+        if not needed <= sums.keys() or not all(Path(name).name == name for name in sums):
             raise ValueError
         damaged = [name for name, digest in sums.items()
                    if (only is None or name in only) and _checksum(directory / name) != digest]

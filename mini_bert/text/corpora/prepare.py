@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...errors import CorpusError
 from ...files import claimed, write_files
-from ...interrupts import children_without_interrupts, held_interrupts
+from ...interrupts import broken_pipes_raise, children_without_interrupts, held_interrupts
 from ..tokenizer import Tokenizer
 from .corpus import ARRAYS, FILES, MANIFEST, SUMS, Manifest
 from .dedup import Deduplicator
@@ -181,6 +181,7 @@ def _encoded(blocks: Iterator[_Block], tokenizer: Tokenizer, workers: int,
         for block in blocks:
             yield block, _encode(tokenizer, block.documents)
         return
+    stack.enter_context(broken_pipes_raise())             # a worker that was killed is noticed, and said
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
     stack.callback(_shut_down, pool)
     waiting: deque[tuple[_Block, Future[_Result]]] = deque()

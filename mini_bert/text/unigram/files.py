@@ -46,6 +46,9 @@ class UnigramSpec:
         """Read the content of a tokenizer.json; `names` are special tokens by role, where a file has them."""
         model = _model(content.get("model"), source)
         ids = {piece: i for i, (piece, _) in enumerate(model.pieces)}
+        if len(ids) < len(model.pieces):
+            twice = next(piece for i, (piece, _) in enumerate(model.pieces) if ids[piece] != i)
+            raise VocabularyError(f"{source}: model.vocab has the piece {twice[:60]!r} twice.")
         added = read_added_tokens(content.get("added_tokens"), ids, source)
         new = [token.content for token in added if token.content not in ids]
         pieces = [*(piece for piece, _ in model.pieces), *new]

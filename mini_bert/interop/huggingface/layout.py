@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.config import SLOTS, ModelConfig
+from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec, parameter_specs
 from ...core.params import Parameters
-from ...core.registry import parse_word, parse_words
+from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
@@ -148,7 +148,7 @@ class HuggingFaceLayout:
             same_head = task is None or self._heads_agree(self.kind_of(config, task), described, task)
         except (ConfigError, KeyError, ValueError):       # no name for a parameter, no word for a slot, other terms
             return False
-        return _parsed(again) == _parsed(config) and same_head
+        return again == config and same_head
 
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         together: dict[str, list[tuple[Stored, str]]] = {}
@@ -274,9 +274,3 @@ def _expanded(layout: HuggingFaceLayout, config: ModelConfig, kind: str) -> Name
         for layer in range(config.num_layers):
             found[ours.replace("{i}", str(layer))] = stored.numbered(layout.numbering(layer, config))
     return found
-
-
-def _parsed(config: ModelConfig) -> dict[str, Any]:
-    """The fields with their words parsed: `rotary(base=1e4)` is `rotary(base=10000)`."""
-    return {**config.to_dict(), **{slot: parse_word(getattr(config, slot)) for slot in SLOTS},
-            "score_terms": parse_words(config.score_terms)}

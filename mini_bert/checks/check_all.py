@@ -17,6 +17,9 @@ from .heads import check_objective, check_task_head
 from .models import check_model, distinct_slots, shrink
 
 PROVED = (*SLOTS, "score_term", "task_head", "objective")     # slots whose words can be checked by name
+# the classifiers of BERT, RoBERTa and ModernBERT
+HEADS_OF_MODELS = ("first_token(pooler=true)", "first_token(transform=tanh)",
+                   "tokens(transform=gelu, norm=true, transform_bias=false, bias=false)")
 MODELS, TASKS, OBJECTIVES, PROBES = "models", "tasks", "objectives", "probes"
 
 
@@ -54,7 +57,7 @@ def objective_checks(seed: int = 0) -> Iterator[CheckResult]:
 
 def _smooth() -> ModelConfig:
     """A small encoder without kinks."""
-    smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu"})
+    smooth = ModelConfig.from_dict({**load_preset("mini").to_dict(), "activation": "gelu", "pooler": "tanh"})
     return shrink(smooth, load_preset("debug"))
 
 
@@ -88,7 +91,7 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
         for name, config in models.items():
             yield from _check(name, config, seed)
     if not names or TASKS in names:
-        for head in words("task_head"):
+        for head in (*words("task_head"), *HEADS_OF_MODELS):
             yield from check_task_head(head, _smooth(), seed)
     if not names or OBJECTIVES in names:
         yield from objective_checks(seed)

@@ -75,14 +75,15 @@ class TaskModel(MiniBERT):
                 forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
 
-        `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be answers:
-        (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
+        `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be
+        answers: (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory, order=order,
                                     dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
         B, T, H = hidden.shape
-        real = np.ones((B, T), bool) if cache.ctx.key_mask is None else cache.ctx.key_mask
-        reads = self.task.reads(self._real(cache.ctx.ids, real), np.ones((B, T), bool) if positions is None else positions)
+        everything = np.ones((B, T), bool)
+        real = self._real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)
+        reads = self.task.reads(real, everything if positions is None else positions)
         ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
         cache.head = (ctx, head)

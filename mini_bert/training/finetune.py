@@ -136,7 +136,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
 def _optimiser(model: TaskModel, config: FinetuneConfig) -> Optimiser:
     """Of all parameters but those of the other heads, which stay as they are."""
-    heads = [name for name, spec in model.params.specs.items() if spec.component == "mlm_head"]
+    heads = [name for name, spec in model.params.specs.items() if spec.component in ("mlm_head", "sentence_head")]
     return make_optimiser(TrainingConfig(optimiser=config.optimiser, learning_rate=config.learning_rate,
                                          weight_decay=config.weight_decay, layer_decay=config.layer_decay,
                                          freeze=" ".join([config.freeze, *heads])), model.params)

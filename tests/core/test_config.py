@@ -8,6 +8,10 @@ from mini_bert.core.registry import words
 
 COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert-tiny": 4_416_698,
           "bert-base": 109_514_298, "bert-large": 335_174_458, "small": 2_509_312, "debug": 6_720,
+          "roberta-base": 124_697_433, "albert-base": 11_813_810, "distilbert-base": 66_985_530,
+          "electra-small": 13_549_057, "modernbert-base": 149_655_232, "gpt2": 124_439_808,
+          "mini-albert": 1_426_114, "mini-electra": 3_524_161, "mini-gated": 4_501_196, "mini-gpt": 4_267_008,
+          "mini-modern": 4_274_816, "mini-relative": 4_491_344, "mini-rope": 4_486_592,
           "xlnet-base": 116_750_336, "mini-xlnet": 3_027_008, "transformer-xl": 41_055_436, "mini-xl": 3_024_320}
 
 

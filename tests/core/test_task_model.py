@@ -90,9 +90,10 @@ def test_what_cannot_be_is_refused(base, rng):
 
 
 def test_every_head_passes_the_gradient_check():
-    from mini_bert.checks.check_all import check_all
+    from mini_bert.checks.check_all import HEADS_OF_MODELS, check_all
 
     results = list(check_all(["tasks"], seed=5))
-    assert {result.subject for result in results} == {f"task head: {head}" for head in words("task_head")}
+    assert {result.subject for result in results} == {
+        f"task head: {head}" for head in (*words("task_head"), *HEADS_OF_MODELS)}
     assert all(result.passed for result in results)
     assert load_preset("mini").activation == "relu"           # the check takes a smooth one instead

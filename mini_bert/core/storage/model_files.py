@@ -1,7 +1,7 @@
 """A model in a directory: config.json and model.safetensors, or the weights as older checkpoints have them.
 
 How the two files spell a model is a Layout. Ours is here; others register themselves (Hugging Face's
-BERT: interop/huggingface.py). Reading checks everything before a model is made: which tensors there
+BERT: interop/huggingface). Reading checks everything before a model is made: which tensors there
 are, their shapes, and that every number is finite. Which files hold weights: weight_files.py. No pickle is ever run.
 
 The metadata of model.safetensors has a digest of the arrays and one of the config that they were saved with. Weights
@@ -42,7 +42,7 @@ Shape = tuple[int, ...]
 
 
 class Opened(NamedTuple):
-    """What a layout finds in a directory: our config, the arrays under our names, and the task's head, if it has one."""
+    """What a layout finds in a directory: our config, the arrays under our names, and a task's head, if it has one."""
 
     config: ModelConfig
     tensors: Tensors
@@ -178,8 +178,8 @@ def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError
     known = sorted({name for layout in _layouts for name in layout.model_types})
     word = description.get("model_type")
     near = get_close_matches(str(word)[:100], known, n=1, cutoff=0.0)[0]
-    return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, and "
-                           f"all are {', '.join(known)}.")
+    return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, "
+                           f"and all are {', '.join(known)}.")
 
 
 def _model_directory(directory: Path) -> Path:

@@ -125,8 +125,8 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
 def _with_own_head(folder: Path) -> SavedTask:
     model = open_model(folder)
     if not isinstance(model, TaskModel):
-        raise CheckpointError(f"{folder} is not a task model, as it has neither {DESCRIPTION} nor the head of a task; "
-                              "create one with mini-bert finetune.")
+        raise CheckpointError(f"{folder} is not a task model, as it has no {DESCRIPTION}, and its own files have "
+                              "no head of a task; create one with mini-bert finetune.")
     tokenizer = load_tokenizer(folder)
     require_vocabulary(model, tokenizer)
     return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)

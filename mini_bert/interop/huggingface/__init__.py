@@ -1,7 +1,7 @@
 """Models as transformers saves them: one file an architecture, on the tables and the base class of layout.py.
 
-`mini_bert.load` opens every directory that one of these layouts claims, and `save` writes a model in the layout that can
-hold it. What an architecture computes is in core; here is only how its files spell it.
+`mini_bert.load` opens every directory that one of these layouts claims, and `save` writes a model in the layout that
+can hold it. What an architecture computes is in core; here is only how its files spell it.
 """
 
 from ...core.storage.model_files import Layout, register_layout

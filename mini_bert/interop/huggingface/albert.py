@@ -10,8 +10,9 @@ from typing import Any
 from ...core.config import ModelConfig
 from ...core.registry import parse_word
 from .bert import BertLayout
-from .layout import SIZES, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, table
+from .tables import SIZES, Switch
 
 _LAYER = "encoder.albert_layer_groups.{i}.albert_layers.{k}"
 
@@ -54,7 +55,7 @@ class AlbertLayout(HuggingFaceLayout):
     tasks = BertLayout.tasks
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
-        groups, inner = (self.whole_number(config, key, 1) for key in ("num_hidden_groups", "inner_group_num"))
+        groups, inner = (self.whole_number(config, key, 1, least=1) for key in ("num_hidden_groups", "inner_group_num"))
         E, H = self.whole_number(config, "embedding_size", 128), config.get("hidden_size", 4096)
         options = [f"{name}={value}" for name, value in (("groups", groups), ("inner", inner)) if value != 1]
         return {"num_layers": self.whole_number(config, "num_hidden_layers", 12) * inner,

@@ -7,8 +7,9 @@ reads the pooler too.
 from collections.abc import Mapping, Set
 from typing import Any
 
-from .layout import POST_LN, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, table
+from .tables import POST_LN, Switch, TaskClass
 
 
 class BertLayout(HuggingFaceLayout):

@@ -1,7 +1,8 @@
-"""DistilBERT: BERT's layer without token types and pooler, under names of its own. The norms' eps is not in the config."""
+"""DistilBERT: BERT's layer without token types and pooler, under names of its own. The norms' eps is fixed."""
 
-from .layout import POST_LN, SIZES, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, table
+from .tables import POST_LN, SIZES, Switch, TaskClass
 
 
 class DistilBertLayout(HuggingFaceLayout):

@@ -1,4 +1,4 @@
-"""ELECTRA: the generator (ElectraForMaskedLM) and the discriminator (ElectraForPreTraining), which finds replaced tokens.
+"""ELECTRA: the generator (ElectraForMaskedLM), and the discriminator (ElectraForPreTraining) of replaced tokens.
 
 BERT's layer on embeddings that may be narrower; there is no map between the two where they are of one width. The
 generator's head and the classifier of sequences always have GELU.
@@ -10,8 +10,9 @@ from typing import Any
 from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from .bert import BertLayout
-from .layout import SIZES, HuggingFaceLayout, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm
+from .tables import SIZES, TaskClass
 
 
 class ElectraLayout(HuggingFaceLayout):

@@ -10,8 +10,9 @@ from typing import Any
 from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from ...core.registry import parse_word
-from .layout import POST_LN, HuggingFaceLayout, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import conv, linear, norm, packed, table
+from .tables import POST_LN, TaskClass
 
 
 class GPT2Layout(HuggingFaceLayout):

@@ -3,7 +3,7 @@
     config      `fields` (our field: their key and its default), `fixed` (ours that are always so), `activation`,
                 and `ours` / `theirs` for what a table cannot say
     tensors     `encoder` (behind `prefix` in classes with a head) and `heads` (never behind it)
-    heads       `switches` (which words of our config follow from which tensors) and `tasks` (classes with a task's head)
+    heads       `switches` (words of our config that follow from a tensor) and `tasks` (classes with a task's head)
 
 A model fits a layout if its config comes back from the description that the layout makes of it.
 """
@@ -11,49 +11,18 @@ A model fits a layout if its config comes back from the description that the lay
 import re
 from collections.abc import Mapping, Set
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.config import SLOTS, ModelConfig
+from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec, parameter_specs
 from ...core.params import Parameters
-from ...core.registry import parse_word, parse_words
+from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-
-ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu"}
-# the slots of BERT, from which most others differ in one or two
-POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
-           "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",
-           "norm": "layernorm", "block": "post_ln", "stack": "plain", "final_layernorm": False, "mlm_head": "none",
-           "pooler": "none", "sentence_head": "none", "scale_residual_init": False}
-SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_heads", 12),
-         "hidden_size": ("hidden_size", 768), "intermediate_size": ("intermediate_size", 3072),
-         "vocab_size": ("vocab_size", 30522), "max_seq_length": ("max_position_embeddings", 512),
-         "token_types": ("type_vocab_size", 2), "dropout": ("hidden_dropout_prob", 0.1),
-         "attention_dropout": ("attention_probs_dropout_prob", 0.1), "layernorm_eps": ("layer_norm_eps", 1e-12),
-         "init_std": ("initializer_range", 0.02)}
-
-
-_OF_TASKS = {"id2label", "label2id", "num_labels", "torch_dtype"}          # written anew, or not at all
-
-
-class TaskClass(NamedTuple):
-    """A class of transformers with the head of a task: our word for the head, and where its parameters lie."""
-
-    head: str
-    tensors: Names
-
-
-class Switch(NamedTuple):
-    """A word of our config that follows from whether a tensor is there."""
-
-    tensor: str
-    present: Any
-    absent: Any = "none"
+from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation
 
 
 class HuggingFaceLayout:
@@ -72,7 +41,7 @@ class HuggingFaceLayout:
     encoder: ClassVar[Names]
     heads: ClassVar[Names] = {}
     switches: ClassVar[Mapping[str, Switch]] = {}
-    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name: "ForTokenClassification"
+    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name
     language_model: ClassVar[str] = "ForMaskedLM"
     tied: ClassVar[Mapping[str, str]] = {}                        # copies of other tensors
     ignored: ClassVar[str] = r"embeddings\.(position|token_type)_ids"       # tensors that are no parameters
@@ -113,7 +82,7 @@ class HuggingFaceLayout:
                 raise ConfigError(f"{self.model_type} has no class with a task head {task.head}.")
             return found
         if config.sentence_head != "none":
-            return "ForPreTraining"
+            return "ForNextSentencePrediction" if config.mlm_head == "none" else "ForPreTraining"
         return "Model" if config.mlm_head == "none" else self.language_model
 
     # ---------------------------------------------------------------- for an architecture to use
@@ -127,11 +96,12 @@ class HuggingFaceLayout:
         classes = config.get("architectures")
         return classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
 
-    def whole_number(self, config: Mapping[str, Any], key: str, default: int) -> int:
+    def whole_number(self, config: Mapping[str, Any], key: str, default: int, *, least: int = 0) -> int:
         """A number of their config, or its default."""
         value = config.get(key, default)
-        if type(value) is not int:
-            raise ConfigError(f"{self.model_type}: {key} must be a whole number, not {str(value)[:100]!r}.")
+        if type(value) is not int or value < least:
+            raise ConfigError(f"{self.model_type}: {key} must be a whole number of at least {least}, not "
+                              f"{str(value)[:100]!r}.")
         return value
 
     # ---------------------------------------------------------------- the protocol of layouts
@@ -163,7 +133,7 @@ class HuggingFaceLayout:
                 used.add(stored.name)
         extra = {spelled.get(name, name): tensor for name, tensor in bare.items()
                  if name not in used and not self._of_unknown_head(config, name, spelled.get(name, name))}
-        kept = {key: value for key, value in config.items() if key not in _OF_TASKS}
+        kept = {key: value for key, value in config.items() if key not in NOT_KEPT}
         return Opened(ours, found | extra, task, {**kept, "model_type": self.model_type})
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
@@ -176,9 +146,9 @@ class HuggingFaceLayout:
             described = self._describe(config, task)
             again = self._read_config(described, names, self.model_type)
             same_head = task is None or self._heads_agree(self.kind_of(config, task), described, task)
-        except (ConfigError, KeyError):       # no name for a parameter, no word for a slot
+        except (ConfigError, KeyError, ValueError):       # no name for a parameter, no word for a slot, other terms
             return False
-        return _parsed(again) == _parsed(config) and same_head
+        return again == config and same_head
 
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         together: dict[str, list[tuple[Stored, str]]] = {}
@@ -188,7 +158,8 @@ class HuggingFaceLayout:
         for theirs, parts in together.items():
             parts.sort(key=lambda part: part[0].part)
             stored, name = parts[0]
-            tensors[self._prefix(config, task, name) + theirs] = stored.pack([params[ours] for _, ours in parts], config)
+            values = [params[ours] for _, ours in parts]
+            tensors[self._prefix(config, task, name) + theirs] = stored.pack(values, config)
         return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
 
     # ---------------------------------------------------------------- names
@@ -244,7 +215,7 @@ class HuggingFaceLayout:
     def _read_task(self, kind: str, config: Mapping[str, Any], tensors: Tensors, source: str) -> TaskSpec | None:
         if kind in self.tasks:
             last = tensors.get(self.tasks[kind].tensors["task_W"].name)
-            labels = _labels(config, source)
+            labels = labels_of(config, source)
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
             return TaskSpec(self.task_head(kind, config), outputs, names)
@@ -253,8 +224,9 @@ class HuggingFaceLayout:
                                                                                 *self.heads.values())}
         found = sorted(of_tasks & set(tensors))
         if found:
-            raise CheckpointError(f"{source} has a task head ({found[0]}), and its config does not say of which class: "
-                                  f"architectures must be one of {', '.join(self.family + name for name in self.tasks)}.")
+            choices = ", ".join(self.family + name for name in self.tasks)
+            raise CheckpointError(f"{source} has a task head ({found[0]}), but its config names no class that can be "
+                                  f"opened with one: architectures must be one of {choices}.")
         return None
 
     def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
@@ -262,26 +234,22 @@ class HuggingFaceLayout:
             if config.get(key, value) != value:
                 raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
                                   f"opened with {value!r} alone.")
-        key, default = self.activation
-        word = config.get(key, default)
-        if not isinstance(word, str) or word not in ACTIVATIONS:
-            raise ConfigError(f"{source}: {key} {str(word)[:100]!r} is not supported; the choices are "
-                              f"{', '.join(ACTIVATIONS)}.")
+        try:
+            special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from None
         return ModelConfig.from_dict({
-            **self.fixed, "activation": ACTIVATIONS[word],
-            **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
+            **self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
             **{ours: switch.present if switch.tensor in names else switch.absent
-               for ours, switch in self.switches.items()}, **self.ours(config, names)}, source)
+               for ours, switch in self.switches.items()}, **special}, source)
 
     def _describe(self, config: ModelConfig, task: TaskSpec | None) -> dict[str, Any]:
         """Their config."""
-        activation = next((word for word, ours in ACTIVATIONS.items() if ours == config.activation), None)
-        if activation is None:
-            raise ConfigError(f"{self.model_type} has no activation {config.activation}.")
         if "token_types" in self.fields and not config.token_types:
             raise ConfigError(f"{self.model_type} always has token types.")
         described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
-                     self.activation[0]: activation, "tie_word_embeddings": True, **self.required, **self.constants,
+                     self.activation[0]: activation_word(config.activation), "tie_word_embeddings": True,
+                     **self.required, **self.constants,
                      **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
                      **self.theirs(config)}
         if task is not None:
@@ -306,18 +274,3 @@ def _expanded(layout: HuggingFaceLayout, config: ModelConfig, kind: str) -> Name
         for layer in range(config.num_layers):
             found[ours.replace("{i}", str(layer))] = stored.numbered(layout.numbering(layer, config))
     return found
-
-
-def _parsed(config: ModelConfig) -> dict[str, Any]:
-    """The fields with their words parsed: `rotary(base=1e4)` is `rotary(base=10000)`."""
-    return {**config.to_dict(), **{slot: parse_word(getattr(config, slot)) for slot in SLOTS},
-            "score_terms": parse_words(config.score_terms)}
-
-
-def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    """The names of the labels in the order of their numbers, if the config has them."""
-    table = config.get("id2label") or {}
-    try:
-        return tuple(str(table[key]) for key in sorted(table, key=int))
-    except (TypeError, ValueError):
-        raise ConfigError(f"{source}: id2label must give each number its label.") from None

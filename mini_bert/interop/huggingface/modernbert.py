@@ -11,8 +11,9 @@ from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from ...core.registry import Word, parse_word, parse_words
 from ...errors import ConfigError
-from .layout import ACTIVATIONS, POST_LN, HuggingFaceLayout, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm, packed, table
+from .tables import POST_LN, TaskClass, activation_word, our_activation
 
 _HEAD = {**linear("task_transform_W", "head.dense"), **norm("task_ln", "head.norm"), **linear("task_W", "classifier")}
 
@@ -83,10 +84,7 @@ class ModernBertLayout(HuggingFaceLayout):
                 **self._head_keys(Word("bert", (), {**head.options, "activation": head.options["transform"]}), config)}
 
     def _activation(self, config: Mapping[str, Any]) -> str:
-        word = config.get("classifier_activation", "gelu")
-        if word not in ACTIVATIONS:
-            raise ConfigError(f"classifier_activation {str(word)[:100]!r} is not supported.")
-        return ACTIVATIONS[word]
+        return our_activation(config, "classifier_activation", "gelu")
 
     def _language_head(self, config: Mapping[str, Any]) -> str:
         options = [f"activation={self._activation(config)}"]
@@ -98,30 +96,37 @@ class ModernBertLayout(HuggingFaceLayout):
         if head.name != "bert":
             return {}
         activation = str(head.options.get("activation", config.activation))
-        return {"classifier_activation": next(word for word, ours in ACTIVATIONS.items() if ours == activation),
+        return {"classifier_activation": activation_word(activation),
                 "classifier_bias": head.options.get("transform_bias", True),
                 "decoder_bias": head.options.get("bias", True)}
 
     def _global_every(self, config: Mapping[str, Any]) -> int:
         """Every how many layers one sees all tokens, from either form of the config."""
-        kinds = config.get("layer_types")
+        said, kinds = self.whole_number(config, "global_attn_every_n_layers", 3, least=1), config.get("layer_types")
         if kinds is None:
-            return self.whole_number(config, "global_attn_every_n_layers", 3)
+            return said
+        if not isinstance(kinds, list):
+            raise ConfigError("layer_types must be a list, with the kind of attention of each layer.")
         full = [layer for layer, kind in enumerate(kinds) if kind == "full_attention"]
-        every = full[1] if len(full) > 1 else len(kinds)
-        if full != list(range(0, len(kinds), every)):
-            raise ConfigError("layer_types is supported if every n-th layer, from the first on, has full_attention.")
-        return every
+        for every in (said, full[1] if len(full) > 1 else len(kinds)):
+            if full == list(range(0, len(kinds), every)):
+                return every
+        raise ConfigError("layer_types is supported if every n-th layer, from the first on, has full_attention.")
 
-    def _thetas(self, config: Mapping[str, Any]) -> tuple[float, float]:
+    def _thetas(self, config: Mapping[str, Any]) -> list[float]:
         """The bases of the local and of the global rotation, from either form of the config."""
-        found = config.get("rope_parameters") or {}
-        for kind in ("sliding_attention", "full_attention"):
-            if (found.get(kind) or {}).get("rope_type", "default") != "default":
+        found, thetas = config.get("rope_parameters") or {}, []
+        for kind, key, default in (("sliding_attention", "local_rope_theta", 10_000.0),
+                                   ("full_attention", "global_rope_theta", 160_000.0)):
+            turn = (found.get(kind) or {}) if isinstance(found, dict) else None
+            if not isinstance(turn, dict) or turn.get("rope_type", "default") != "default":
                 raise ConfigError("rope_parameters is supported with the rope_type default alone.")
-        local, everywhere = ((found.get(kind) or {}).get("rope_theta", config.get(key)) for kind, key in
-                             (("sliding_attention", "local_rope_theta"), ("full_attention", "global_rope_theta")))
-        return float(10_000.0 if local is None else local), float(160_000.0 if everywhere is None else everywhere)
+            theta = turn.get("rope_theta", config.get(key))
+            theta = default if theta is None else theta
+            if isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < float("inf"):
+                raise ConfigError(f"rope_theta must be a positive number, not {str(theta)[:100]!r}.")
+            thetas.append(int(theta) if theta == int(theta) else theta)          # as a person writes it
+        return thetas
 
 
 def _biased(word: str) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 from ...core.config import ModelConfig
 from ...core.registry import parse_word
 from .bert import BertLayout
-from .layout import SIZES, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import array, linear, norm
+from .tables import SIZES, Switch, TaskClass
 
 _SIZES = {name: keys for name, keys in SIZES.items() if name != "max_seq_length"}
 

@@ -14,8 +14,9 @@ from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from ...core.registry import parse_word, parse_words
 from ...errors import ConfigError
-from .layout import POST_LN, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import Names, Shape, Stored, array, linear, norm, table
+from .tables import POST_LN, Switch, TaskClass
 
 LENGTH = 4096                 # of a sequence, where the config does not say
 SEGMENTS = 5                  # A, B, and those of [CLS], [SEP] and padding

@@ -19,7 +19,7 @@ from .sublayers import Cache, Sublayers
 
 @register("block", "pre_ln")
 class PreLNLayer(Sublayers):
-    """With `first_norm=false`, the first layer's attention reads the embeddings as they are: they are normalised already."""
+    """With `first_norm=false`, the first layer's attention reads the embeddings, normalised already, as they are."""
 
     def __init__(self, config: ModelConfig, layer: int, first_norm: bool = True):
         super().__init__(config, layer)

@@ -94,12 +94,12 @@ class BertHead(MLMHead):
                  bias: bool = True):
         H, E, V = config.hidden_size, config.embedding_width, config.vocab_size
         self.activation: Activation = make("activation", config.activation if activation is None else activation)
-        self.transform = Linear("mlm_transform_W", "mlm_transform_b" if transform_bias else None, H, E, config.init_std, component="mlm_head",
-                                symbol="W_T")
+        self.transform = Linear("mlm_transform_W", "mlm_transform_b" if transform_bias else None, H, E, config.init_std,
+                                component="mlm_head", symbol="W_T")
         self.ln: Norm = make("norm", config.norm, config, "mlm_transform_ln", component="mlm_head",
                              **({"size": E} if config.embedding_size else {}))
-        self.decode = Linear("mlm_head_W", "mlm_head_b" if bias else None, E, V, config.init_std, component="mlm_head", symbol="W_L",
-                             axes=_AXES)
+        self.decode = Linear("mlm_head_W", "mlm_head_b" if bias else None, E, V, config.init_std, component="mlm_head",
+                             symbol="W_L", axes=_AXES)
 
     def layout(self) -> Layout:
         yield from self.transform.layout()

@@ -5,7 +5,8 @@
     span:      scores = drop(t(h)) W + b  for start and end, over the chosen tokens of each sequence           (2 B, T)
 
 t does nothing unless the word says so: first_token(pooler=true) is BERT's classifier, which reads the model's own
-pooler, first_token(transform=tanh) RoBERTa's, which has a layer of its own: see transform.py. The loss of each is the cross-entropy of its rows of scores, so all share its backward.
+pooler, first_token(transform=tanh) RoBERTa's, which has a layer of its own: see transform.py. The
+loss of each is the cross-entropy of its rows of scores, so all share its backward.
 """
 
 from abc import ABC, abstractmethod
@@ -39,8 +40,8 @@ class Answers(Enum):
 class TaskHead(ABC):
     """A linear map behind dropout. `outputs` is its width: labels, or two for a span.
 
-    Before it may come the model's own `pooler`, or a `transform` by an activation, with a `norm`. Unless a subclass says
-    otherwise, its scores (B, C) are of one label per sequence.
+    Before it may come the model's own `pooler`, or a `transform` by an activation, with a `norm`. Unless a subclass
+    says otherwise, its scores (B, C) are of one label per sequence.
     """
 
     answers: ClassVar[Answers] = Answers.SEQUENCE
@@ -140,7 +141,7 @@ class FirstTokenHead(SequenceHead):
 
 @register("task_head", "last_token")
 class LastTokenHead(SequenceHead):
-    """Labels of whole sequences, from the last real token alone: the one that has seen all others, if attention is causal.
+    """Labels of whole sequences, from the last real token alone, which has seen all others if attention is causal.
 
     With `padding=p`, the real tokens are those with another id than p, whatever the mask says.
     """

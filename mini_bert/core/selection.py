@@ -84,3 +84,28 @@ class Selection:
         """(B, m, H) -> (M, H): the way back, and the gradient of `to_grid` (as it is of this)."""
         rows = grid.reshape(self.B * self.m, grid.shape[2])
         return rows if self._slots is None else rows[self._slots]
+
+
+class Streams(Selection):
+    """Queries that are no rows of the keys: x is the B*T rows that attention can read, and a row for each query below.
+
+    DeBERTa's decoder asks with rows that know their absolute positions, and reads rows that do not; XLNet's second
+    stream asks with rows that do not know their own token. A block runs as it is, and returns the M rows of queries.
+    """
+
+    def everything(self) -> Selection:
+        return Selection(self.B, self.T)
+
+    def keys(self, x: Array) -> Array:
+        return x[: self.B * self.T]
+
+    def keys_backward(self, dkeys: Array) -> Array:
+        return np.concatenate([dkeys, np.zeros((self.M, dkeys.shape[1]), dkeys.dtype)])
+
+    def take(self, x: Array) -> Array:
+        """x (B*T + M, H) -> the rows of the queries (M, H)."""
+        return x[self.B * self.T :]
+
+    def take_backward(self, dy: Array, dx: Array) -> Array:
+        dx[self.B * self.T :] += dy
+        return dx

@@ -1,0 +1,64 @@
+"""Relative shift: from a column for each distance to a column for each token.
+
+    y_ij  = x_i,(s_i + j)             j < width: row i reads a window of its columns, which begins at s_i
+    dx_in = dy_i,(n - s_i)            where 0 <= n - s_i < width, else 0
+
+Attention with relative positions computes one score for each query and distance. With the columns in the order of the
+distance (key - query) = -(T-1), ..., T-1, the query at position p has the distance of key j in the column T-1-p + j,
+so its window begins at s = T-1-p. Derivation: docs/math/relative_shift.md
+"""
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ..arrays import Array, IntArray
+from ..formulas import Formula
+from ..gradcheck import Check
+
+RelativeShiftCache = tuple[tuple[int, ...], IntArray, int]
+
+
+def relative_shift_forward(x: Array, starts: IntArray, width: int) -> tuple[Array, RelativeShiftCache]:
+    """x (B, A, m, D), starts (1 or B, m), all in [0, D - width] -> y (B, A, m, width)."""
+    if _is_diagonal(starts):
+        y = _windows(x, int(starts[0, 0]), width)
+    else:
+        y = np.take_along_axis(x, _columns(starts, width), axis=3)
+    return y, (x.shape, starts, width)
+
+
+def relative_shift_backward(dy: Array, cache: RelativeShiftCache) -> Array:
+    """dy (B, A, m, width) -> dx (B, A, m, D). A row reads no column twice, so nothing needs to be summed."""
+    shape, starts, width = cache
+    dx = np.zeros(shape, dy.dtype)
+    if _is_diagonal(starts):
+        _windows(dx, int(starts[0, 0]), width)[...] = dy
+    else:
+        np.put_along_axis(dx, _columns(starts, width), dy, axis=3)
+    return dx
+
+
+def _is_diagonal(starts: IntArray) -> bool:
+    """Does each window begin one column before that of the row above, in every sequence, as with consecutive tokens?"""
+    return len(starts) == 1 and bool((np.diff(starts[0]) == -1).all())
+
+
+def _windows(x: Array, first: int, width: int) -> Array:
+    """x's own memory, read along its diagonals: one row on and one column back is another step than one row on."""
+    from_first = x[..., first:]
+    row, column = x.strides[-2:]
+    return as_strided(from_first, (*x.shape[:3], width), (*x.strides[:2], row - column, column))
+
+
+def _columns(starts: IntArray, width: int) -> IntArray:
+    columns: IntArray = (starts[:, :, None] + np.arange(width))[:, None]                 # (1 or B, 1, m, width)
+    return columns
+
+
+FORMULA = Formula("relative shift", "window({0})", ("put(d{y})",))
+CHECKS = [
+    Check("all tokens", lambda rng: [rng.standard_normal((2, 2, 3, 5))], starts=np.array([[2, 1, 0]]), width=3),
+    Check("some tokens of each sequence", lambda rng: [rng.standard_normal((2, 2, 2, 7))],
+          starts=np.array([[3, 0], [2, 2]]), width=4),
+    Check("one query", lambda rng: [rng.standard_normal((2, 1, 1, 5))], starts=np.array([[1]]), width=3),
+]

@@ -1,5 +1,5 @@
 """Terms of the attention scores, one per file; a config lists them in `score_terms`."""
 
-from . import alibi, causal, relative_keys, rotary, sliding_window, t5_bias
+from . import alibi, causal, disentangled, relative_keys, rotary, sliding_window, t5_bias
 
-__all__ = ["alibi", "causal", "relative_keys", "rotary", "sliding_window", "t5_bias"]
+__all__ = ["alibi", "causal", "disentangled", "relative_keys", "rotary", "sliding_window", "t5_bias"]

@@ -9,7 +9,7 @@ so its window begins at s = T-1-p. Derivation: docs/math/relative_shift.md
 """
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ..arrays import Array, IntArray
 from ..formulas import Formula
@@ -20,10 +20,7 @@ RelativeShiftCache = tuple[tuple[int, ...], IntArray, int]
 
 def relative_shift_forward(x: Array, starts: IntArray, width: int) -> tuple[Array, RelativeShiftCache]:
     """x (B, A, m, D), starts (1 or B, m), all in [0, D - width] -> y (B, A, m, width)."""
-    if _is_diagonal(starts):
-        y = _windows(x, int(starts[0, 0]), width)
-    else:
-        y = np.take_along_axis(x, _columns(starts, width), axis=3)
+    y = sliding_window_view(x, width, axis=3)[_places(x.shape, starts)]
     return y, (x.shape, starts, width)
 
 
@@ -31,28 +28,14 @@ def relative_shift_backward(dy: Array, cache: RelativeShiftCache) -> Array:
     """dy (B, A, m, width) -> dx (B, A, m, D). A row reads no column twice, so nothing needs to be summed."""
     shape, starts, width = cache
     dx = np.zeros(shape, dy.dtype)
-    if _is_diagonal(starts):
-        _windows(dx, int(starts[0, 0]), width)[...] = dy
-    else:
-        np.put_along_axis(dx, _columns(starts, width), dy, axis=3)
+    sliding_window_view(dx, width, axis=3, writeable=True)[_places(shape, starts)] = dy
     return dx
 
 
-def _is_diagonal(starts: IntArray) -> bool:
-    """Does each window begin one column before that of the row above, in every sequence, as with consecutive tokens?"""
-    return len(starts) == 1 and bool((np.diff(starts[0]) == -1).all())
-
-
-def _windows(x: Array, first: int, width: int) -> Array:
-    """x's own memory, read along its diagonals: one row on and one column back is another step than one row on."""
-    from_first = x[..., first:]
-    row, column = x.strides[-2:]
-    return as_strided(from_first, (*x.shape[:3], width), (*x.strides[:2], row - column, column))
-
-
-def _columns(starts: IntArray, width: int) -> IntArray:
-    columns: IntArray = (starts[:, :, None] + np.arange(width))[:, None]                 # (1 or B, 1, m, width)
-    return columns
+def _places(shape: tuple[int, ...], starts: IntArray) -> tuple[IntArray, ...]:
+    """Of all windows (B, A, m, D - width + 1, width) of x, which are views and no copies, those of its rows."""
+    B, A, m, _ = shape
+    return np.arange(B)[:, None, None], np.arange(A)[:, None], np.arange(m), starts[:, None]
 
 
 FORMULA = Formula("relative shift", "window({0})", ("put(d{y})",))

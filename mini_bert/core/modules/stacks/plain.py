@@ -40,31 +40,38 @@ class PlainStack:
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the last layer's output (M, H), one row for each selected token."""
         caches = []
-        for depth, layer in enumerate(self.layers):
-            inside = self._at(ctx, depth)
-            y, cache = layer.forward(params, x, inside)
-            if ctx.recompute:
-                cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
-            elif ctx.forward_only:
-                cache = {"hidden": y, "_forward_only": True}
+        for depth in range(len(self.layers)):
+            x, cache = self._run(params, x, depth, ctx)
             caches.append(cache)
-            x = y
         return x, caches
 
     def backward(self, dy: Array, caches: list[dict[str, Any]], grads: Gradients, ctx: Context, *,
                  forget: bool = False) -> Array:
         """dy (M, H) -> dx (B*T, H). With `forget`, a layer's cache is dropped when its gradients are there."""
         for depth in reversed(range(len(self.layers))):
-            layer, inside = self.layers[depth], self._at(ctx, depth)
-            cache = caches.pop() if forget else caches[depth]
-            if "_again" in cache:
-                _, cache = layer.forward(*cache["_again"])
-            elif "_forward_only" in cache:
-                raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
-            dy = layer.backward(dy, cache, grads, inside)
-            if ctx.last:
-                grads.complete(self._complete[depth])
+            dy = self._run_backward(dy, caches.pop() if forget else caches[depth], depth, grads, ctx)
         return dy
+
+    def _run(self, params: Parameters, x: Array, depth: int, ctx: Context) -> tuple[Array, dict[str, Any]]:
+        """One layer, and what the pass keeps of it."""
+        inside = self._at(ctx, depth)
+        y, cache = self.layers[depth].forward(params, x, inside)
+        if ctx.recompute:
+            cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
+        elif ctx.forward_only:
+            cache = {"hidden": y, "_forward_only": True}
+        return y, cache
+
+    def _run_backward(self, dy: Array, cache: dict[str, Any], depth: int, grads: Gradients, ctx: Context) -> Array:
+        layer = self.layers[depth]
+        if "_again" in cache:
+            _, cache = layer.forward(*cache["_again"])
+        elif "_forward_only" in cache:
+            raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+        dx = layer.backward(dy, cache, grads, self._at(ctx, depth))
+        if ctx.last:
+            grads.complete(self._complete[depth])
+        return dx
 
     def steps(self, x: str) -> Steps:
         for depth, layer in enumerate(self.layers):

@@ -6,11 +6,13 @@ hold it. What an architecture computes is in core; here is only how its files sp
 
 from ...core.storage.model_files import Layout, register_layout
 from .bert import BertLayout
+from .deberta import DebertaLayout
+from .deberta_v2 import DebertaV2Layout
 
-__all__ = ["LAYOUTS", "BertLayout", "register_layouts"]
+__all__ = ["LAYOUTS", "BertLayout", "DebertaLayout", "DebertaV2Layout", "register_layouts"]
 
 # the first that fits a model is the one that it is saved in, unless it was read from another
-LAYOUTS: tuple[Layout, ...] = (BertLayout(),)
+LAYOUTS: tuple[Layout, ...] = (BertLayout(), DebertaLayout(), DebertaV2Layout())
 
 
 def register_layouts() -> None:

@@ -151,7 +151,7 @@ def test_what_is_opened_is_saved_so_that_transformers_opens_it_again(case: str, 
     model = mini_bert.load(tmp_path / "theirs")
     model.save(tmp_path / "ours")
     again, info = getattr(transformers, family + head).from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+    assert not any(info[what] for what in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
     ids, mask, segments = batch(options["vocab_size"], options.get("type_vocab_size", 0), T)
     mask[:, 0] = True                                                            # a classifier reads the first token
     with torch.no_grad():
@@ -174,8 +174,9 @@ def test_what_is_opened_is_saved_so_that_transformers_opens_it_again(case: str, 
 def test_the_presets_have_the_published_layout(name: str):
     """The configs are those of microsoft/deberta-base and microsoft/deberta-v3-xsmall."""
     published = {
-        "deberta-base": ("Deberta", {"relative_attention": True, "pos_att_type": "c2p|p2c", "max_relative_positions": -1,
-                                     "position_biased_input": False, "type_vocab_size": 0, "layer_norm_eps": 1e-7}),
+        "deberta-base": ("Deberta", {"relative_attention": True, "pos_att_type": "c2p|p2c",
+                                     "max_relative_positions": -1, "position_biased_input": False,
+                                     "type_vocab_size": 0, "layer_norm_eps": 1e-7}),
         "deberta-v3-xsmall": ("DebertaV2", {
             "hidden_size": 384, "num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536,
             "vocab_size": 128100, "relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm",

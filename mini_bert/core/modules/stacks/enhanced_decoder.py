@@ -36,7 +36,7 @@ class EnhancedDecoder(PlainStack):
             raise ConfigError(f"enhanced_decoder: steps must be 1 to num_layers={config.num_layers}, not {steps}.")
         self.below, self.size = config.num_layers - steps, config.hidden_size
         super().__init__(config)
-        self.P = ParamSpec("position_embeddings", (config.max_seq_length, self.size), config.init_std,
+        self.P = ParamSpec("decoder_positions", (config.max_seq_length, self.size), config.init_std,
                            component="embeddings", axes=("positions",), symbol="E_P")
 
     def _blocks(self, config: ModelConfig) -> list[Module]:
@@ -59,14 +59,12 @@ class EnhancedDecoder(PlainStack):
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the decoder's output (M, H), one row for each selected token."""
-        table, caches = params[self.P.name], []
+        table = params[self.P.name]
         if ctx.earlier + ctx.select.T > len(table):
             raise InputError(f"There are {len(table)} positions; {ctx.earlier} tokens and {ctx.select.T} more do not "
                              "fit.")
-        for depth in range(self.below):
-            x, cache = self._run(params, x, depth, ctx)
-            caches.append(cache)
-        positions = ctx.hook("decoder_positions", table[self._positions(ctx)])
+        x, caches = self._through(params, x, range(self.below), ctx)
+        positions = ctx.hook("decoder_vectors", table[self._positions(ctx)])
         asks = ctx.hook("decoder_queries", ctx.select.take(x) + positions)       # (M, H)
         for depth in range(self.below, len(self.layers)):
             both = ctx.hook(f"decoder_input_{depth}", np.concatenate([x, asks]))
@@ -85,19 +83,17 @@ class EnhancedDecoder(PlainStack):
             dx += dboth[:tokens]                                                 # every step reads the same keys
             dy = dboth[tokens:]
         dy = ctx.hook("decoder_queries", dy)                                     # asks = take(x) + positions
-        grads.add_rows(self.P.name, *summed_rows(ctx.hook("decoder_positions", dy), self._positions(ctx)))
+        grads.add_rows(self.P.name, *summed_rows(ctx.hook("decoder_vectors", dy), self._positions(ctx)))
         dx = ctx.select.take_backward(dy, dx)
-        for depth in reversed(range(self.below)):
-            dx = self._run_backward(dx, caches.pop() if forget else caches[depth], depth, grads, ctx)
-        return dx
+        return self._through_backward(dx, range(self.below), caches, grads, ctx, forget)
 
     def steps(self, x: str) -> Steps:
         for depth in range(self.below):
             yield from in_layer(self.layers[depth].steps(x), depth)
             x = f"hidden_{depth}"
-        yield StepSpec("decoder_positions", "Absolute positions", "p", lookup("positions", "t"), (),
+        yield StepSpec("decoder_vectors", "Absolute positions", "p", lookup("positions", "t"), (),
                        (("E", self.P.name),), "embeddings", group="Decoder")
-        yield StepSpec("decoder_queries", "What the decoder asks with", "g", sum_of(2), (x, "decoder_positions"), (),
+        yield StepSpec("decoder_queries", "What the decoder asks with", "g", sum_of(2), (x, "decoder_vectors"), (),
                        "residual", group="Decoder")
         asks = "decoder_queries"
         for depth in range(self.below, len(self.layers)):

@@ -39,16 +39,24 @@ class PlainStack:
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the last layer's output (M, H), one row for each selected token."""
-        caches = []
-        for depth in range(len(self.layers)):
-            x, cache = self._run(params, x, depth, ctx)
-            caches.append(cache)
-        return x, caches
+        return self._through(params, x, range(len(self.layers)), ctx)
 
     def backward(self, dy: Array, caches: list[dict[str, Any]], grads: Gradients, ctx: Context, *,
                  forget: bool = False) -> Array:
         """dy (M, H) -> dx (B*T, H). With `forget`, a layer's cache is dropped when its gradients are there."""
-        for depth in reversed(range(len(self.layers))):
+        return self._through_backward(dy, range(len(self.layers)), caches, grads, ctx, forget)
+
+    def _through(self, params: Parameters, x: Array, depths: range, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
+        """Layer after layer, and their caches."""
+        caches = []
+        for depth in depths:
+            x, cache = self._run(params, x, depth, ctx)
+            caches.append(cache)
+        return x, caches
+
+    def _through_backward(self, dy: Array, depths: range, caches: list[dict[str, Any]], grads: Gradients, ctx: Context,
+                          forget: bool) -> Array:
+        for depth in reversed(depths):
             dy = self._run_backward(dy, caches.pop() if forget else caches[depth], depth, grads, ctx)
         return dy
 

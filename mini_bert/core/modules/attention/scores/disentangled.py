@@ -93,7 +93,7 @@ class Disentangled(Term):
             p2c, shifted = relative_scores_forward(K, spread, (keys[::-1] + ctx.earlier)[None], ctx.select.T)
             p2c, by_key = p2c.swapaxes(2, 3), (linear, lookup, shifted)
             if self._chosen(ctx):
-                p2c = np.take_along_axis(p2c, (queries - ctx.earlier)[:, None, :, None], axis=2)
+                p2c = np.take_along_axis(p2c, ctx.select.query_positions()[:, None, :, None], axis=2)
             scores.append(ctx.hook("position_to_content", p2c))
         both = len(scores) == 2
         return ctx.hook("relative_scores", scores[0] + scores[1]) if both else scores[0], (table, by_query, by_key)
@@ -112,7 +112,7 @@ class Disentangled(Term):
             linear, lookup, shifted = by_key
             dp2c = ctx.hook("position_to_content", dscores)
             if self._chosen(ctx):                         # to the places of the queries; no other token asks
-                places = np.arange(ctx.select.T)[:, None] == ctx.query_positions()[:, None] - ctx.earlier
+                places = np.arange(ctx.select.T)[:, None] == ctx.select.query_positions()[:, None]
                 dp2c = places[:, None].astype(dp2c.dtype) @ dp2c
             dK, dspread = relative_scores_backward(dp2c.swapaxes(2, 3), shifted)
             dQr = ctx.hook("position_queries", self._spread_backward(dspread, lookup))
@@ -123,12 +123,12 @@ class Disentangled(Term):
     @staticmethod
     def _chosen(ctx: Context) -> bool:
         """Are the queries some of the tokens only?"""
-        return ctx.query_positions().shape != (1, ctx.select.T)
+        return ctx.select.query_positions().shape != (1, ctx.select.T)
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         steps, bias = disentangled_steps(self, Q, K)
         return iter(steps), "scaled_Q", K, bias
 
     def floats(self, sizes: Sizes) -> int:
-        """The scaled queries, and for each distance its vector, its key and its query."""
-        return self.config.hidden_size * (sizes.rows + 6 * (2 * sizes.length - 1))
+        """The scaled queries, and for each distance its vector, its key and its query, and what the norm keeps."""
+        return self.config.hidden_size * (sizes.rows + (3 + (self.table.ln is not None)) * (2 * sizes.length - 1))

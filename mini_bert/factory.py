@@ -13,6 +13,7 @@ from .core.model import MiniBERT
 from .core.task_model import open_model
 from .errors import CheckpointError
 from .pretrained import model_directory, shipped_names
+from .readers import exists
 
 if TYPE_CHECKING:
     from .text.wordpiece.tokenizer import WordPieceTokenizer
@@ -34,11 +35,7 @@ def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.fl
 
 def _require_directory(name: str, directory: Path) -> None:
     """Refuse a name that is neither a directory nor a shipped model, and suggest the nearest shipped name."""
-    try:
-        exists = directory.exists()
-    except (OSError, ValueError):             # not a valid file name
-        exists = False
-    if not exists:
+    if not exists(directory):
         near = get_close_matches(name[:100], shipped_names(), n=1, cutoff=0.6)
         meant = f"did you mean {near[0]}?" if near else f"the shipped names are {', '.join(shipped_names())}."
         raise CheckpointError(f"There is no directory {name[:200]}, and no model of that name: {meant}")

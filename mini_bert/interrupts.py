@@ -45,6 +45,23 @@ def held_interrupts() -> Iterator[Interrupts]:
 
 
 @contextmanager
+def broken_pipes_raise() -> Iterator[None]:
+    """Inside, writing to a process or a client that has gone is an error that can be handled.
+
+    The command line lets SIGPIPE end it, as a command does whose output nobody reads; but a server must outlive its
+    clients, and a grader the answer. Only the main thread may set this, so elsewhere it does nothing.
+    """
+    if not hasattr(signal, "SIGPIPE") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL if before is None else before)
+
+
+@contextmanager
 def children_without_interrupts() -> Iterator[None]:
     """Processes started inside do not receive SIGINT, which a terminal also sends to children.
 

@@ -1,4 +1,4 @@
-"""Variants of one's own: a Python file that registers words, loaded by `--import FILE` or `import_file(FILE)`."""
+"""Variants of your own: a Python file that registers words, loaded by `--import FILE` or `import_file(FILE)`."""
 
 import importlib.util
 import os

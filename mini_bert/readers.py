@@ -31,6 +31,19 @@ class _ContentError(ValueError):
     """Why content is refused, without the name of the file."""
 
 
+def exists(path: Path) -> bool:
+    """Is there such a file or directory? False also for a name that none can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Is there such a file?"""
+    return exists(path) and path.is_file()
+
+
 def open_file(path: AnyPath, error: type[MiniBertError], absent: str = "") -> IO[bytes]:
     """A regular file, open for reading; `absent` is the sentence if there is none."""
     try:

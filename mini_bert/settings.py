@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Self
 
 from .errors import ConfigError
 
+LARGEST = (1 << 63) - 1               # of a whole number: what arrays and saved states hold
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -67,6 +69,9 @@ def coerce(name: str, value: Any, kind: type) -> Any:
             raise TypeError
         number = kind(value)
         if kind is int and not isinstance(value, str) and number != value:
+            raise ValueError
+        if kind is int and not -LARGEST <= number <= LARGEST:
+            what = f"a whole number up to {LARGEST}"
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name} must be {what}, not {_shown(value)}.") from None

@@ -15,7 +15,7 @@ from ..evaluation.probabilities import Floats
 from ..evaluation.representations import geometry
 from ..evaluation.result import Result
 from ..inference.inputs import require_vocabulary
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .attention.heads import explore_attention_heads
 from .dynamics.gradient_flow import analyze_gradient_flow
 from .passes.backward_steps import step_through_backward_pass
@@ -38,7 +38,7 @@ class LayerComparison(Result):
     geometry: dict[str, geometry.RepresentationGeometry]
 
 
-def compare_layer_representations(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *,
+def compare_layer_representations(model: MiniBERT, tokenizer: Tokenizer, text: str, *,
                                   mask: Sequence[int] = ()) -> LayerComparison:
     """Compare the layers of a model on one text; the tokens at the positions `mask` are replaced by [MASK]."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
@@ -58,7 +58,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _method(function: Callable[Concatenate[MiniBERT, WordPieceTokenizer, P], R]) \
+def _method(function: Callable[Concatenate[MiniBERT, Tokenizer, P], R]) \
         -> Callable[Concatenate["MathematicalExplorer", P], R]:
     """The function as a method, without its arguments `model` and `tokenizer`."""
     @wraps(function)
@@ -74,7 +74,7 @@ def _method(function: Callable[Concatenate[MiniBERT, WordPieceTokenizer, P], R])
 class MathematicalExplorer:
     """Analyses of a text: each method is the function of the same name, for this model and tokenizer."""
 
-    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer):
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer):
         require_vocabulary(model, tokenizer)
         self.model, self.tokenizer = model, tokenizer
 

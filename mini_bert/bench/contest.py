@@ -18,6 +18,7 @@ from time import sleep
 from typing import Any
 
 from ..errors import MiniBertError
+from ..interrupts import broken_pipes_raise
 
 OURS = ("mini-bert", "floor")
 _PEERS = Path(__file__).parents[2] / "benchmarks" / "torch_peer.py"
@@ -84,8 +85,9 @@ class _Contestant:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(f"{steps}\n")
-            self._process.stdin.flush()
+            with broken_pipes_raise():
+                self._process.stdin.write(f"{steps}\n")
+                self._process.stdin.flush()
         except BrokenPipeError:
             pass
         answer = self._process.stdout.readline()
@@ -97,7 +99,8 @@ class _Contestant:
         self.seconds += self.last["seconds"] if keep else []
 
     def close(self) -> None:
-        self._process.communicate()           # closes its input, and waits
+        with broken_pipes_raise():
+            self._process.communicate()           # closes its input, and waits
 
 
 def round_count(steps: int) -> int:

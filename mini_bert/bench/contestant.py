@@ -18,11 +18,14 @@ from ..training.runs.process_memory import peak_resident_bytes
 from .contest import BenchTask
 
 Step = Callable[[], float]            # performs one step and returns the loss
+_MOST_TOKENS = 1 << 40
 
 
 def make_batch(config: ModelConfig, task: BenchTask) -> MLMBatch:
     """Random ids, 15 % of them masked; the same for every contestant."""
     rng = generator(task.seed, "bench")
+    if task.batch_size * task.length > _MOST_TOKENS:      # NumPy would call it an invalid shape
+        raise MemoryError
     ids = rng.integers(5, config.vocab_size, (task.batch_size, task.length))
     ids[:, 0], ids[:, -1] = 2, 3
     masked, targets, positions = mask_tokens(ids, config.vocab_size, 4, 0.15, rng)
@@ -69,14 +72,17 @@ def serve(makers: Makers) -> None:
 
     for file in task.imports:
         import_file(file)
-    step = makers[name](load_config(task.config), task)
-    for line in sys.stdin:
-        seconds, loss = [], 0.0
-        for _ in range(int(line)):
-            begin = perf_counter()
-            loss = step()
-            seconds.append(perf_counter() - begin)
-        answer({"seconds": seconds, "loss": loss, "peak_bytes": peak_resident_bytes()})
+    try:
+        step = makers[name](load_config(task.config), task)
+        for line in sys.stdin:
+            seconds, loss = [], 0.0
+            for _ in range(int(line)):
+                begin = perf_counter()
+                loss = step()
+                seconds.append(perf_counter() - begin)
+            answer({"seconds": seconds, "loss": loss, "peak_bytes": peak_resident_bytes()})
+    except MemoryError:
+        answer({"error": f"there is not enough memory for a step of {task.batch_size:,} sequences."})
 
 
 if __name__ == "__main__":

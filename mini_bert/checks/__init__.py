@@ -1,1 +1,1 @@
-"""Gradient checks of whole models and heads, and of everything at once. Those of an operation stand in its file."""
+"""Gradient checks of whole models and heads, and of everything at once. Those of an operation are in its file."""

@@ -83,7 +83,6 @@ def _known(passed: BackwardPass) -> Callable[[BackwardStep], Mapping[str, Any]]:
         asked[position], target[position] = 1, number
     always = {**operands.constants, **operands.rows, "target": target, "has": lambda target: asked, "number": np.sum,
               "onehot": lambda ids: np.eye(V)[ids.astype(int)]}
-    always |= {name: function for spec in forward.specs for name, function in spec.formula.functions.items()}
 
     def of_step(step: BackwardStep) -> Mapping[str, Any]:
         def scatter(rows: Array, ids: Array) -> Array:
@@ -91,7 +90,9 @@ def _known(passed: BackwardPass) -> Callable[[BackwardStep], Mapping[str, Any]]:
             np.add.at(whole, ids.astype(int), rows)
             return whole
 
-        return {**always, "scatter": scatter}
+        functions = {name: function for spec in forward.specs if step.of in (spec.name, *spec.inputs, *dict(
+            spec.parameters).values()) for name, function in spec.formula.functions.items()}
+        return {**always, **functions, "scatter": scatter}
 
     return of_step
 

@@ -8,6 +8,7 @@ from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult
 from ..core.model import MiniBERT
 from ..core.params import Gradients
+from ..core.registry import find, parse_sum
 from ..core.task_model import TaskBatch, TaskModel
 from ..objectives.making import objective_from
 from ..randomness import generator
@@ -38,6 +39,8 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
 def check_objective(word: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
     """Every parameter's gradient of an objective's losses, each times a random factor, on its small example."""
     rng = generator(seed, "objective check", word)
+    for _, part in parse_sum(word, "objective"):
+        config = ModelConfig.from_dict({**config.to_dict(), **getattr(find("objective", part.name).named, "needs", {})})
     model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
     objective = objective_from(word, model, micro_batch_size=2)
     objective.params.flat += 0.1 * rng.standard_normal(objective.params.flat.size)

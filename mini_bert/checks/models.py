@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array
+from ..core.arrays import Array, IntArray
 from ..core.config import MASK, ModelConfig
 from ..core.gradcheck import CheckResult, relative_error
 from ..core.gradients import MiniBERTGradients
+from ..core.memory import memory_after
 from ..core.model import MiniBERT
 from ..core.params import Parameters
 from ..errors import NumericalError
@@ -63,8 +64,9 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         chosen[0, 0] = True
         context: dict[str, Any] = {"token_types": types, "dropout_key": (seed, 0)}
         run = model.forward if model.modules.predicts_words else model.encode
-        if min(_distance_to_kinks(model, partial(run, ids, mask, positions=positions, **context))
-               for positions in (None, chosen)) > MARGIN:
+        others = _other_passes(model, ids, rng)
+        if min(_distance_to_kinks(model, partial(run, ids, mask, **context, **more))
+               for more in ({}, *({"positions": chosen, **told} for told in ({}, *others.values())))) > MARGIN:
             break
     else:
         raise NumericalError(f"No weights of {name} keep every activation's input off zero; its sizes are too large.")
@@ -111,6 +113,13 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         return loss
 
     yield from check_directions(name, "all hidden states", model.params, all_outputs, rng)
+    for case, more in others.items():
+        def some_outputs(grads: Parameters, more: Mapping[str, Any] = more) -> float:
+            hidden, cache = model.encode(ids, mask, positions=chosen, **context, **more)
+            MiniBERTGradients(model, grads).backward_from_hidden(cotangent[chosen], cache)
+            return float((hidden * cotangent[chosen]).sum())
+
+        yield from check_directions(name, case, model.params, some_outputs, rng)
 
     alone, between = model.params.zeros_like(), model.params.zeros_like()
     for grads in (alone, between):
@@ -119,6 +128,15 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             model.encode(ids[::-1], mask[::-1], **context)
         MiniBERTGradients(model, grads).backward_from_hidden(cotangent, cache)
     yield CheckResult(name, "another pass in between", "all", relative_error(between.flat, alone.flat))
+
+
+def _other_passes(model: MiniBERT, ids: IntArray, rng: np.random.Generator) -> dict[str, dict[str, Any]]:
+    """What else a pass of this model can be told: a memory, if it keeps one, and an order of its tokens."""
+    order = {"order": rng.permuted(np.arange(ids.size).reshape(ids.shape) // 2, axis=1)}       # two tokens of each rank
+    _, cache = model.encode(rng.permuted(ids, axis=1))
+    memory = {"memory": memory_after(cache, 4)} if model.modules.stack.remembers else {}
+    return ({"with memory": memory} if memory else {}) | (
+        {"in an order": order, "in an order, with memory": order | memory} if model.modules.stack.orders else {})
 
 
 def check_directions(name: str, case: str, params: Parameters, loss: Callable[[Parameters], float],

@@ -35,6 +35,9 @@ def main() -> None:
         where = f"{str(error.filename)[:200]}: " if error.filename else ""
         print(f"mini-bert: {where}{error.strerror or error}.", file=sys.stderr)
         sys.exit(2)
+    except MemoryError as error:      # NumPy's says which array was too large
+        print(f"mini-bert: There is not enough memory{f': {error}' if str(error) else ''}.", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
         from ..plugins import failure_of_variant  # not above: it brings the core along, which `--help` does not need
 

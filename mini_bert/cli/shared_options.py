@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import InputError
+from ..settings import LARGEST
 from .output import Output
 
 Imports = Annotated[list[str] | None, typer.Option(
@@ -35,6 +37,10 @@ def with_shared_options(command: Callable[..., Any] | None, *, imports: bool) ->
     @wraps(command)
     def run(*arguments: Any, as_json: bool, quiet: bool, imports: list[str] | None = None, **options: Any) -> Any:
         load_imports(imports)
+        for name, value in options.items():
+            if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+                raise InputError(f"--{name.replace('_', '-')} must be a whole number up to {LARGEST}, not "
+                                 f"{str(value)[:60]}.")
         return command(*arguments, output=Output(as_json, quiet), **options)
 
     own = {name: parameter for name, parameter in signature.parameters.items() if name != "output"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.config import ModelConfig
 from ..errors import ConfigError
-from ..readers import parse_yaml, read_text, read_yaml
+from ..readers import is_file, parse_yaml, read_text, read_yaml
 
 _PRESETS = Path(__file__).parent / "model"
 _TRAINING = Path(__file__).parent / "training"
@@ -51,7 +51,7 @@ def load_sections(name_or_file: str | PathLike[str]) -> tuple[ModelConfig, dict[
     """
     path = Path(name_or_file)
     is_name = path.name == str(name_or_file) and path.suffix not in (".yaml", ".yml")
-    if is_name and (str(path) in (*preset_names(), *_ALIASES) or not _is_file(path)):
+    if is_name and (str(path) in (*preset_names(), *_ALIASES) or not is_file(path)):
         return load_preset(str(path)), _training_preset(_ALIASES.get(str(path), str(path)))
     values = read_yaml(path, ConfigError) or {}
     if not isinstance(values, dict) or not {"model", "training"} & values.keys():
@@ -71,7 +71,7 @@ def load_options(name_or_file: str | PathLike[str]) -> dict[str, Any]:
     """The options of a command: a shipped file by name, such as `intrinsic` or `finetuning`, or a YAML file by path."""
     shipped = {file.stem: file for file in (*sorted(_EVALUATION.glob("*.yaml")), _TRAINING / "finetuning.yaml")}
     path = shipped.get(str(name_or_file), Path(name_or_file))
-    if not _is_file(path):
+    if not is_file(path):
         raise ConfigError(f"There is no config file {str(name_or_file)[:200]}; name a YAML file, or one of "
                           f"{', '.join(shipped)}.")
     values = read_yaml(path, ConfigError) or {}
@@ -87,10 +87,3 @@ def _training_preset(name: str) -> dict[str, Any]:
 
 def _preset_text(name: str) -> str:
     return read_text(_PRESETS / f"{name}.yaml", ConfigError)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):             # a name that no file can have
-        return False

@@ -6,7 +6,7 @@ module can be applied twice, or by two threads.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -50,7 +50,8 @@ class Memory(Protocol):
     given, and their keys are computed again; a generator keeps the keys and values themselves.
     """
 
-    length: int
+    @property
+    def length(self) -> int: ...
 
     def in_layer(self, layer: int) -> "Memory": ...
 
@@ -70,22 +71,30 @@ class Context:
     ids: IntArray | None = None           # (B, T), the tokens
     types: IntArray | None = None         # (B, T), the segment of each token, where segments are told apart
     memory: Memory | None = None          # what attention reads of earlier tokens
+    order: IntArray | None = None         # (B, T), the rank of each token in a factorisation: see `seen`
     hook: Hook = no_hook
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
     forward_only: bool = False            # keep the layers' outputs alone: there will be no backward
+    own: bool = False                     # does even padding see its own token, as in XLNet?
     last: bool = False                    # of a backward: no other will add to the same gradients, so they are complete
     tables: dict[Any, Any] = field(default_factory=dict)       # what layers share: see `table`
 
+    def but(self, **changes: Any) -> "Context":
+        """The same context with other values of these fields: dataclasses.replace, faster, as every layer needs it."""
+        made = object.__new__(Context)
+        vars(made).update(vars(self), **changes)
+        return made
+
     def in_layer(self, layer: int, *, last: bool) -> "Context":
         """For one layer: all tokens are computed in it, unless it is the last."""
-        return replace(self, select=self.select if last else self.select.everything(),
-                       hook=in_layer(self.hook, layer), dropout=Dropout(self.dropout.key, layer),
-                       memory=None if self.memory is None else self.memory.in_layer(layer))
+        return self.but(select=self.select if last else self.select.everything(), hook=in_layer(self.hook, layer),
+                        dropout=Dropout(self.dropout.key, layer),
+                        memory=None if self.memory is None else self.memory.in_layer(layer))
 
     def in_part(self, part: str) -> "Context":
         """For a head or another part that is no layer: its dropout is drawn under its own name."""
-        return replace(self, dropout=Dropout(self.dropout.key, part))
+        return self.but(dropout=Dropout(self.dropout.key, part))
 
     @property
     def earlier(self) -> int:
@@ -101,10 +110,34 @@ class Context:
         return np.arange(self.earlier + self.select.T)
 
     def real_keys(self) -> BoolArray | None:
-        """(B, earlier + T), True at the keys that are not padding; None if none is."""
-        if self.key_mask is None or not self.earlier:
-            return self.key_mask
+        """(B, earlier + T), True at the keys that are not padding; None if none is, or if `seen` tells."""
+        if self.key_mask is None or self.own or not self.earlier:
+            return None if self.own else self.key_mask
         return np.concatenate([np.ones((len(self.key_mask), self.earlier), bool), self.key_mask], axis=1)
+
+    def seen(self) -> BoolArray | None:
+        """The keys that a query may see in the factorisation order (B, m, earlier + T); None if there is no order.
+
+        A token sees those of lower rank, those of its own rank and itself; the query of a token sees lower ranks alone.
+        Whatever the query of a token reads has therefore never seen the token.
+        """
+        order, select, padded = self.order, self.select, self.own and self.key_mask is not None
+        if order is None and not padded:
+            return None
+
+        def compute() -> BoolArray:
+            places = np.broadcast_to(select.query_positions(), (select.B, select.m))
+            seen = np.ones((select.B, select.m, select.T), bool)
+            if order is not None:
+                ranks = np.take_along_axis(order, places, axis=1)
+                seen = order[:, None, :] < (ranks + select.sees_itself())[:, :, None]
+            if self.key_mask is not None and padded:
+                own = (np.arange(select.T) == places[:, :, None]) & select.sees_itself()[:, None]
+                seen = (seen & self.key_mask[:, None, :]) | own
+            remembered = np.ones((select.B, select.m, self.earlier), bool)
+            return np.concatenate([remembered, seen], axis=2)
+
+        return self.table(("seen", type(select), select.query_positions().tobytes()), compute)
 
     def table(self, key: Any, compute: Callable[[], Table]) -> Table:
         """What `compute` gives, computed once per pass for all layers that ask with the same key."""

@@ -92,8 +92,9 @@ def require_finite(gradients: Parameters, loss: float = 0.0) -> None:
 
 def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
                       mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
-                      token_types: IntArray | None = None, dropout_key: DropoutKey | None = None,
-                      recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
+                      token_types: IntArray | None = None, order: IntArray | None = None,
+                      dropout_key: DropoutKey | None = None, recompute: bool = False, last: bool = False,
+                      factor: float = 1.0) -> tuple[float, int]:
     """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, into the gradients that are given.
 
     Adds `factor` times the gradients of the summed loss. With `recompute`, each layer's activations are computed again
@@ -101,7 +102,7 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
     """
     selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
-    logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected,
+    logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected, order=order,
                                   dropout_key=dropout_key, recompute=recompute)
     count = len(logits)
     loss, loss_cache = cross_entropy_forward(logits, targets[selected], overwrite=True)
@@ -125,7 +126,7 @@ def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tup
 
 
 def _check_targets(target_ids: IntArray, selected: BoolArray, V: int) -> IntArray:
-    """The true ids at selected positions; what stands elsewhere, -100 for instance, is never read."""
+    """The true ids at selected positions; other entries, such as -100, are never read."""
     targets = as_array(target_ids, "target_ids")
     if targets.shape != selected.shape:
         raise InputError(f"target_ids has the shape {targets.shape}, but mask_positions {selected.shape}.")

@@ -56,6 +56,17 @@ def check_batch(config: ModelConfig, input_ids: npt.ArrayLike, attention_mask: n
     return ids, key_mask, types, chosen
 
 
+def check_order(order: npt.ArrayLike | None, shape: tuple[int, ...]) -> IntArray | None:
+    """The rank of each token (B, T) in the order of a factorisation."""
+    if order is None:
+        return None
+    ranks = as_array(order, "order")
+    if ranks.dtype.kind not in "iu" or ranks.shape != shape:
+        raise InputError(f"order must be whole numbers of the shape of input_ids, {shape}, not {ranks.dtype} "
+                         f"{ranks.shape}.")
+    return ranks.astype(np.int64)
+
+
 def check_length(config: ModelConfig, T: int, name: str) -> None:
     """Refuse more tokens than there are positions in a table; positions that are relative have no such end."""
     if config.max_seq_length < T and has_last_position(config):

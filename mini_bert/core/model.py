@@ -5,7 +5,7 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from .cache import Cache, resolved
 from .config import ModelConfig
 from .context import Context, Dropout, DropoutKey, Memory
 from .hooks import Hook, no_hook
-from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length
+from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order
 from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
 from .selection import Selection
@@ -39,7 +39,7 @@ class MiniBERT:
                               "see mini_bert.load_preset(NAME) and ModelConfig.from_dict(...).")
         self.dtype = _precision(dtype)
         self.vocab_digest: str | None = None          # of the vocabulary whose ids it has learned, where that is known
-        self.model_type: str | None = None            # of the layout that it was read from; it is saved so again
+        self.described: Mapping[str, Any] = {}        # the config.json that it was read from, if not in our layout
         self.source: PathLike[str] | None = None      # the directory that mini_bert.load read it from
         self.modules = Modules(config)
         try:
@@ -62,22 +62,27 @@ class MiniBERT:
 
     def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                token_types: IntArray | None = None, positions: BoolArray | None = None,
-               memory: Memory | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
-               forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+               memory: Memory | None = None, order: IntArray | None = None, dropout_key: DropoutKey | None = None,
+               recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With `positions` (B, T),
         True where the hidden state is wanted, only those rows are computed in the last layer, and the result is (M, H)
-        in reading order. `memory` has earlier tokens, which attention reads too. Dropout is on if `dropout_key` is
-        given, such as (seed, step, shard): the same key drops the same elements. With `recompute` the cache holds each
+        in reading order. `memory` has earlier tokens, which attention reads too. With `order` (B, T), the rank of each
+        token in a factorisation, the hidden state of a token is made from those of lower rank alone; the model must
+        have two streams. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops the
+        same elements. With `recompute` the cache holds each
         layer's input alone, and the backward computes the rest again; with `forward_only` it holds the layers'
         outputs, and there is no backward. `hook` is called with every value, and may replace it: see core/hooks.py.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
         B, T = ids.shape
-        ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, hook, Dropout(dropout_key), recompute,
-                      forward_only)
+        if order is not None and not self.modules.stack.orders:
+            raise InputError(f"An order of the tokens was given, but this model has one stream (its stack is "
+                             f"{self.config.stack}); a model that predicts in any order has the stack two_stream.")
+        ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, check_order(order, ids.shape), hook,
+                      Dropout(dropout_key), recompute, forward_only)
         x, embeddings = self.modules.embed.forward(self.params, ids, types, ctx)
         cache = Cache(ctx, embeddings)
         x, cache.layers = self.modules.stack.forward(self.params, x, ctx)
@@ -95,7 +100,7 @@ class MiniBERT:
         With `forget`, a layer's activations are dropped from the cache as soon as its gradients are there. With `last`,
         gradients are announced as complete: no other backward may add to `grads` after this one.
         """
-        ctx = replace(cache.ctx, hook=hook, last=last)
+        ctx = cache.ctx.but(hook=hook, last=last)
         dx = check_floats(dhidden, "dhidden", cache.shape_of(self.config.hidden_size), dtype=self.dtype)
         if self.modules.final_ln is not None:
             dx = self.modules.final_ln.backward(hook("final_hidden", dx), cache.final_ln, grads)
@@ -106,14 +111,14 @@ class MiniBERT:
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
-                memory: Memory | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
-                forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+                memory: Memory | None = None, order: IntArray | None = None, dropout_key: DropoutKey | None = None,
+                recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`.
 
         A model that finds replaced tokens has one logit for each token: (B, T), or (M,).
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
-                                    memory=memory, dropout_key=dropout_key, recompute=recompute,
+                                    memory=memory, order=order, dropout_key=dropout_key, recompute=recompute,
                                     forward_only=forward_only, hook=hook)
         rows = hidden.reshape(-1, self.config.hidden_size)
         logits, cache.head = self.modules.mlm_head.forward(self.params, rows, cache.ctx)
@@ -133,7 +138,7 @@ class MiniBERT:
         else:
             flat = check_floats(dlogits, "dlogits", cache.shape_of(self.config.vocab_size), dtype=self.dtype)
         flat = hook("logits", flat)
-        dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, replace(cache.ctx, hook=hook))
+        dhidden = self.modules.mlm_head.backward(flat, cache.head, grads, cache.ctx.but(hook=hook))
         if last:
             grads.complete(self.modules.of_mlm_head_alone)
         if forget:
@@ -237,7 +242,7 @@ class MiniBERT:
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
         write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest,
-                    task=self._task_spec(), model_type=self.model_type)
+                    task=self._task_spec(), described=self.described)
 
     def _task_spec(self) -> TaskSpec | None:
         """What the files must say of a task's head: see TaskModel."""
@@ -255,7 +260,7 @@ class MiniBERT:
     def _from_files(cls, opened: Opened, dtype: npt.DTypeLike) -> Self:
         model = cls(opened.config, dtype=dtype, seed=None)
         model._fill(opened.tensors)
-        model.vocab_digest, model.model_type = opened.vocab_digest, opened.model_type
+        model.vocab_digest, model.described = opened.vocab_digest, dict(opened.described)
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:

@@ -166,7 +166,8 @@ def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], mo
     try:
         inspect.signature(named).bind(*arguments, *word.arguments, **more, **word.options)
     except TypeError as error:
-        taken = [name for name, parameter in inspect.signature(named).parameters.items()
+        parameters = list(inspect.signature(named).parameters.items())[len(arguments):]
+        taken = [name for name, parameter in parameters
                  if parameter.default is not inspect.Parameter.empty and name not in more]
         raise ConfigError(f"{slot}: {word} cannot be made: {error}; its options are {', '.join(taken) or 'none'}, and "
                           f"the slot makes {SLOTS[slot]}.") from None
@@ -279,8 +280,10 @@ class _Reader:
                     options[key] = self.value()
                 else:
                     arguments.append(self.value())
-                if self.peek() != ")":
-                    self.take(",")
+                if self.peek() == ",":
+                    self.take()
+                elif self.peek() != ")":
+                    self.take(")")
             self.take(")")
         return Word(name, tuple(arguments), options)
 

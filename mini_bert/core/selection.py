@@ -2,7 +2,7 @@
 
 The MLM loss reads masked positions alone. Below the last layer every token matters, as a key and a value; above
 that, only the selected rows do. A Selection carries the rows of a (B, T) batch, in reading order, through the last
-layer. Selecting all of them is the same code with no copies.
+layer. Selecting all of them is the same code with no copies. Streams have rows that ask beside those that answer.
 """
 
 import numpy as np
@@ -85,6 +85,10 @@ class Selection:
         rows = grid.reshape(self.B * self.m, grid.shape[2])
         return rows if self._slots is None else rows[self._slots]
 
+    def sees_itself(self) -> BoolArray:
+        """For each column of the grid of queries (m,): may it read its own token? See Context.seen."""
+        return np.ones(self.m, bool)
+
 
 class Streams(Selection):
     """Queries that are no rows of the keys: x is the B*T rows that attention can read, and a row for each query below.
@@ -109,3 +113,40 @@ class Streams(Selection):
     def take_backward(self, dy: Array, dx: Array) -> Array:
         dx[self.B * self.T :] += dy
         return dx
+
+    def sees_itself(self) -> BoolArray:
+        return np.zeros(self.m, bool)
+
+
+class TwoStreams(Streams):
+    """Both streams ask: the B*T rows of content, and below them the M rows of queries. A block returns all of them."""
+
+    def __init__(self, B: int, T: int, positions: BoolArray | None = None):
+        super().__init__(B, T, positions)
+        self.queries = Streams(B, T, positions)                 # the second stream alone
+        self.m += T
+
+    def query_positions(self) -> IntArray:
+        """(1 or B, T + m): of the content, then of the queries."""
+        queries = self.queries.query_positions()
+        content = np.broadcast_to(np.arange(self.T), (len(queries), self.T))
+        return np.concatenate([content, queries], axis=1)
+
+    def take(self, x: Array) -> Array:
+        return x
+
+    def take_backward(self, dy: Array, dx: Array) -> Array:
+        dx += dy
+        return dx
+
+    def to_grid(self, y: Array) -> Array:
+        """y (B*T + M, H) -> (B, T + m, H)."""
+        content, queries = y[: self.B * self.T], y[self.B * self.T :]
+        return np.concatenate([content.reshape(self.B, self.T, -1), self.queries.to_grid(queries)], axis=1)
+
+    def from_grid(self, grid: Array) -> Array:
+        content, queries = grid[:, : self.T], grid[:, self.T :]
+        return np.concatenate([content.reshape(self.B * self.T, -1), self.queries.from_grid(queries)])
+
+    def sees_itself(self) -> BoolArray:
+        return np.arange(self.m) < self.T

@@ -5,7 +5,6 @@ The MLM head stays where it is, untouched by the task's loss: what fine-tuning d
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import NamedTuple
 
@@ -52,7 +51,7 @@ class TaskModel(MiniBERT):
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}.")
         self.config, self.dtype, self.modules = model.config, model.dtype, model.modules
-        self.vocab_digest, self.source, self.model_type = model.vocab_digest, model.source, model.model_type
+        self.vocab_digest, self.source, self.described = model.vocab_digest, model.source, model.described
         self.head_name, self.labels = head, tuple(labels)
         self.task: TaskHead = make("task_head", head, model.config, outputs, dropout)
         self.params = Parameters([*self.modules.layout(), *self.task.layout()], self.dtype)
@@ -65,26 +64,26 @@ class TaskModel(MiniBERT):
         model = MiniBERT(self.config, dtype=self.dtype, seed=None)
         for name in model.params:
             model.params[name][...] = self.params[name]
-        model.vocab_digest, model.model_type = self.vocab_digest, self.model_type
+        model.vocab_digest, model.described = self.vocab_digest, self.described
         return model
 
     # ---------------------------------------------------------------- the head's output for any batch
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None, memory: Memory | None = None,
-                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
-                hook: Hook = no_hook) -> tuple[Array, Cache]:
+                order: IntArray | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
+                forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
 
         `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be answers:
         (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
         """
-        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory,
+        hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory, order=order,
                                     dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
         B, T, H = hidden.shape
         real = np.ones((B, T), bool) if cache.ctx.key_mask is None else cache.ctx.key_mask
         reads = self.task.reads(self._real(cache.ctx.ids, real), np.ones((B, T), bool) if positions is None else positions)
-        ctx = replace(cache.ctx, select=Selection(B, T, reads)).in_part("task")
+        ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
         cache.head = (ctx, head)
         cache.top["task_scores"] = scores = hook("task_scores", scores)
@@ -97,7 +96,7 @@ class TaskModel(MiniBERT):
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no scores; use forward().")
         (ctx, head), scores = cache.head, cache.top["task_scores"]
-        ctx = replace(ctx, hook=hook)
+        ctx = ctx.but(hook=hook)
         if np.size(dlogits) != scores.size:
             raise InputError(f"The gradient of the scores has the shape {np.shape(dlogits)}, which is not theirs.")
         dscores = hook("task_scores", np.asarray(dlogits, self.dtype).reshape(scores.shape))
@@ -163,5 +162,5 @@ def with_dropout(model: MiniBERT, dropout: float) -> MiniBERT:
     made = MiniBERT(config, dtype=model.dtype, seed=None)
     for name in made.params:                  # of a TaskModel, all but the head
         made.params[name][...] = model.params[name]
-    made.model_type = model.model_type
+    made.described = model.described
     return made

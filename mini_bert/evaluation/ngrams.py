@@ -17,7 +17,7 @@ from ..core.arrays import IntArray
 from ..errors import DataError
 from ..text.corpora.corpus import MANIFEST, Corpus
 from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 
 FloatArray = npt.NDArray[np.float64]
 _SHARE_OF_BIGRAMS = 0.7       # close to the best value on our held-out text
@@ -53,7 +53,7 @@ class NgramCounts:
         self._times = np.bincount(where, times, len(self._codes)).astype(np.float64)
 
     @classmethod
-    def of(cls, names: Sequence[str | PathLike[str]], tokenizer: WordPieceTokenizer) -> "NgramCounts":
+    def of(cls, names: Sequence[str | PathLike[str]], tokenizer: Tokenizer) -> "NgramCounts":
         """Count the training text of a prepared corpus, or text files and folders."""
         if len(names) == 1 and (Path(names[0]) / MANIFEST).is_file():
             corpus = Corpus(names[0])
@@ -85,7 +85,7 @@ class NgramCounts:
     def _without_own(self, counts: FloatArray) -> FloatArray:
         return np.maximum(counts - self._own, 0)
 
-    def log_likelihoods(self, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> dict[str, FloatArray]:
+    def log_likelihoods(self, tokenizer: Tokenizer, texts: Sequence[str]) -> dict[str, FloatArray]:
         """The unigram and bigram log-likelihood of each text; both use the unigram for its first piece."""
         ids, lengths = tokenizer.ids_array(texts)
         text = np.repeat(np.arange(len(texts)), lengths)
@@ -97,7 +97,7 @@ class NgramCounts:
                 for name, logs in (("unigram", unigram), ("bigram", bigram))}
 
 
-def _tokenised(names: list[str], tokenizer: WordPieceTokenizer, report: ReadingReport) -> Iterator[IntArray]:
+def _tokenised(names: list[str], tokenizer: Tokenizer, report: ReadingReport) -> Iterator[IntArray]:
     waiting, size = [], 0
     for paragraph in paragraphs(find_sources(names), report):
         if paragraph is not None:

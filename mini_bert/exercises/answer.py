@@ -25,6 +25,7 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..errors import DataError
+from ..interrupts import broken_pipes_raise
 from ..readers import parse_json, read_text
 
 SECONDS = 20.0                # that one call may take
@@ -48,7 +49,7 @@ class Call(NamedTuple):
     arguments: list[Array]
 
 
-class Kept:
+class KeptCache:
     """In a list of arguments: the cache that the last call with `keep` returned. It stays in the answer's process."""
 
 
@@ -77,7 +78,7 @@ class Answer:
              keep: bool = False) -> Call:
         """Call one of the learner's functions; an exception becomes an AnswerError.
 
-        With `keep`, the second of two results stays in the other process, for a later argument `Kept()`.
+        With `keep`, the second of two results stays in the other process, for a later argument `KeptCache()`.
         """
         reply = self._ask({"call": function, "arguments": [_encoded(value) for value in arguments], "keep": keep,
                            "options": {name: _encoded(value) for name, value in (options or {}).items()}})
@@ -90,8 +91,9 @@ class Answer:
         """Send one request and wait for its reply; what goes wrong ends the process."""
         try:
             assert self._process.stdin is not None
-            self._process.stdin.write(dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
+            with broken_pipes_raise():
+                self._process.stdin.write(dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
             line = self._replies.get(timeout=SECONDS)
         except (OSError, ValueError):             # it has ended, or was ended
             line = b""
@@ -138,7 +140,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
     process.wait()
     assert process.stdin is not None
-    with suppress(OSError):                       # what was still to be written
+    with suppress(OSError), broken_pipes_raise():         # what was still to be written
         process.stdin.close()
 
 
@@ -152,7 +154,7 @@ def _encoded(value: Any) -> Any:
         return {"generator": _encoded(value.bit_generator.state)}
     if isinstance(value, Mapping):
         return {name: _encoded(part) for name, part in value.items()}
-    return {"kept": True} if isinstance(value, Kept) else value
+    return {"kept": True} if isinstance(value, KeptCache) else value
 
 
 def _decoded(value: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.arrays import Array
 from ..core.gradcheck import Check, numerical_gradient
 from ..randomness import generator
-from .answer import Answer, AnswerError, Kept
+from .answer import Answer, AnswerError, KeptCache
 from .exercise import Clues, Exercise, Grade, Pieces, outputs_by_name
 from .grading import compare
 
@@ -90,7 +90,7 @@ class BackwardExercise(ComparedExercise):
                 or not np.allclose(np.asarray(y, float), pieces.y, rtol=1e-9, atol=1e-12):
             raise AnswerError(f"{self.forward} no longer computes what it does in the stub; restore it, "
                               "since the backward is graded against it.")
-        made, after = answer.call(self.writes, [pieces.dy, Kept()])
+        made, after = answer.call(self.writes, [pieces.dy, KeptCache()])
         named = outputs_by_name(made, tuple(pieces.expected), self.writes)
         require_unchanged(after, [*pieces.inputs, pieces.dy], f"{self.writes} changes its arguments in place; work on "
                           "copies.")

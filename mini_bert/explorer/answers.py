@@ -36,14 +36,14 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 
 def _example(session: Session) -> dict[str, str]:
-    """A sentence to begin with, and in it a word to mask, wherever the vocabulary lets it stand."""
+    """A sentence to begin with, and in it a word to mask, if the vocabulary has it as a single token."""
     tokens = session.tokenizer.encode(EXAMPLE)
     place = next((i for i, number in enumerate(tokens) if session.tokenizer.vocabulary[number] == EXAMPLE_WORD), 1)
     return {"text": EXAMPLE, "mask": str(place)}
 
 
 def _training_state(session: Session) -> dict[str, Any]:
-    """What has been done to the model: all steps that stand, and of the last of them the losses."""
+    """What has been done to the model: all steps that were not undone, and the losses of the last of them."""
     return {"state": session.version, "steps": session.taken, "history": list(session.history),
             "undoable": session.undoable}
 

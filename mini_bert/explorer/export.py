@@ -178,5 +178,5 @@ def _data_url(kind: str, content: bytes) -> str:
 
 
 def _in_script(content: bytes) -> str:
-    """JSON that cannot end the element that it stands in."""
+    """JSON that cannot end the element around it."""
     return content.decode().replace("<", "\\u003c")

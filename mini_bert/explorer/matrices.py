@@ -1,6 +1,6 @@
-"""Arrays on their way to the page: float32 in base64, with what stands along each axis.
+"""Arrays on their way to the page: float32 in base64, with the labels of each axis.
 
-An axis as long as a large vocabulary is cut to the words that matter for the sentence; the page is told so.
+An axis as long as a large vocabulary is cut to the words that matter for the sentence, and the answer says so.
 """
 
 from base64 import b64encode

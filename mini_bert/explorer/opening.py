@@ -10,7 +10,7 @@ import numpy as np
 from ..analysis.passes.sequences import masked_sentence
 from ..errors import ConfigError
 from ..factory import load
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.opening import load_tokenizer
 from .export import parameters_of
 from .queries import Query, read_query
 from .runs import Run
@@ -21,10 +21,10 @@ def open_session(model: str | PathLike[str] | None = None, run: str | PathLike[s
     """The model by its name or directory, or else the run's own; without either, mini."""
     watched = None if run is None else Run(run)
     place = model if model is not None else "mini" if watched is None else watched.newest()
-    session = Session(load(place), WordPieceTokenizer.load(place), run=watched,
+    session = Session(load(place), load_tokenizer(place), run=watched,
                       name=Path(place).resolve().name if model is not None or watched is None else watched.name)
     if watched is not None and model is not None:
-        digest = WordPieceTokenizer.load(watched.newest()).vocabulary.digest()
+        digest = load_tokenizer(watched.newest()).vocabulary.digest()
         if digest != session.tokenizer.vocabulary.digest():
             raise ConfigError(f"The model {model} and the run {run} have different vocabularies, so one sentence "
                               "cannot be shown with both; leave out --model or --run.")

@@ -15,7 +15,7 @@ Parameters = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Query:
-    """A sentence, the positions that are masked, and words to find there other than those that stood there."""
+    """A sentence, the positions that are masked, and the words to predict there, if not the original ones."""
 
     text: str
     mask: tuple[int, ...] = ()

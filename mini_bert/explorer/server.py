@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import ConfigError, InputError, MiniBertError
+from ..interrupts import broken_pipes_raise
 from ..readers import parse_json
 from .answers import ANSWERS, CHANGES, Answer
 from .assets import FILES, STATIC, TYPES, to_json
@@ -84,7 +85,7 @@ class _Guard:
 
             try:
                 await self.app(scope, receive, reply)
-            except ClientDisconnect:                      # nobody is there to be told
+            except ClientDisconnect:                      # the client is gone
                 pass
             except Exception:                             # it has been answered, by _failed
                 _log.exception("The explorer failed at %r.", scope["path"])
@@ -226,7 +227,7 @@ def open_socket(host: str, port: int | None) -> socket.socket:
         try:
             listening.bind((host, wish))
             listening.listen(64)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError, ValueError) as error:      # the last two of names no host can have
             listening.close()
             if port is None and wish:
                 continue
@@ -253,7 +254,8 @@ def run_server(session: Session, *, host: str = "127.0.0.1", port: int | None = 
         app = create_app(session, host=host, port=listening.getsockname()[1])
         if browser:
             Timer(0.5, webbrowser.open, [address + fragment]).start()
-        _server(app).run(sockets=[listening])
+        with broken_pipes_raise():
+            _server(app).run(sockets=[listening])
 
 
 @contextmanager
@@ -273,5 +275,5 @@ def serving(session: Session) -> Iterator[str]:
 def _server(app: ASGIApp) -> "uvicorn.Server":
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off",
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", ws="none",
                                          server_header=False))

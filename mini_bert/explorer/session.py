@@ -22,7 +22,7 @@ from ..core.ops.softmax import softmax_forward
 from ..errors import InputError, NumericalError
 from ..objectives.masked import MaskedLM
 from ..text.batches import MLMBatch
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from ..training import optimisers  # noqa: F401  (they fill the registry)
 from ..training.optimisers.making import optimiser_from
 from ..training.param_groups import groups_of
@@ -44,9 +44,9 @@ _AT_A_TIME = 1 << 16          # numbers
 class Passes:
     """The passes of one sentence, each made when it is first asked for."""
 
-    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, query: Query):
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, query: Query):
         self.model, self.tokenizer, self.query = model, tokenizer, query
-        plain = tokenizer.encode(query.text)
+        plain = tokenizer.encode(tokenizer.with_mask(query.text))
         if len(plain) > MOST_TOKENS:
             raise InputError(f"The text has {len(plain)} tokens; the explorer takes {MOST_TOKENS}.")
         mask = [p for p in query.mask if p >= len(plain) or plain[p] != tokenizer.vocabulary.mask]
@@ -58,8 +58,8 @@ class Passes:
 
     @property
     def masks(self) -> list[int]:
-        """Where [MASK] stands."""
-        found: list[int] = np.flatnonzero(self.sentence.ids == self.tokenizer.vocabulary.mask).tolist()
+        """The positions of [MASK]."""
+        found: list[int] = np.flatnonzero(self.sentence.ids == self.tokenizer.vocabulary.roles.get("mask", -1)).tolist()
         return found
 
     @cached_property
@@ -120,7 +120,7 @@ class Passes:
         return likeliest(self.probabilities[position], self.tokenizer, top)
 
 
-def likeliest(row: npt.NDArray[np.floating], tokenizer: WordPieceTokenizer, top: int = TOP) -> list[dict[str, Any]]:
+def likeliest(row: npt.NDArray[np.floating], tokenizer: Tokenizer, top: int = TOP) -> list[dict[str, Any]]:
     ids = np.argsort(-row[: len(tokenizer)], kind="stable")[:top].tolist()
     return [{"token": tokenizer.vocabulary[i], "id": i, "probability": float(row[i])} for i in ids]
 
@@ -128,10 +128,10 @@ def likeliest(row: npt.NDArray[np.floating], tokenizer: WordPieceTokenizer, top:
 class Session:
     """One model, looked at by whoever has the page open."""
 
-    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, name: str = "model", run: Run | None = None):
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, *, name: str = "model", run: Run | None = None):
         self.model, self.tokenizer, self.name, self.run = model, tokenizer, name, run
         self.lock = RLock()
-        self.taken = 0                                    # steps that stand
+        self.taken = 0                                    # steps that were not undone
         self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them
         self.version = 0                                  # grows with every change of the parameters
         self._original: npt.NDArray[np.floating] | None = None

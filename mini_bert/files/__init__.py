@@ -3,7 +3,6 @@
     write_files      files in a directory: a temporary name, fsync, rename
     claimed          the right to make, replace or remove one directory, whole or not at all
     lock_directory   the right to change what is inside a directory
-    checksums        digests of files and of arrays, for noticing damage when they are read
 """
 
 from .claims import Claim, claimed, recover, remove_directory, save_files

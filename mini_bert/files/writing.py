@@ -20,8 +20,8 @@ def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes |
     of the names is refused: a rename would put a file in its place.
     """
     staged: list[tuple[Path, Path]] = []
-    with ExitStack() as stack:
-        try:
+    try:
+        with ExitStack() as stack:                    # closing a file writes what it still holds, and can fail, too
             directory.mkdir(parents=True, exist_ok=True)
             for name in contents:
                 _require_replaceable(directory / name)
@@ -40,12 +40,12 @@ def write_files(directory: Path, contents: Mapping[str, bytes | Iterable[bytes |
                 temporary.replace(final)
                 staged.pop(0)
             sync_directory(directory)
-        except OSError as error:
-            raise CheckpointError(f"Cannot write to {directory}: {error.strerror or error}.") from error
-        finally:
-            for temporary, _ in staged:
-                with suppress(OSError):
-                    temporary.unlink()
+    except OSError as error:
+        raise CheckpointError(f"Cannot write to {directory}: {error.strerror or error}.") from error
+    finally:
+        for temporary, _ in staged:
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def _require_replaceable(path: Path) -> None:

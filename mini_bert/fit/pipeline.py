@@ -17,10 +17,12 @@ from ..report.page import write_page
 from ..text.corpora.corpus import MANIFEST, Corpus
 from ..text.corpora.prepare import prepare
 from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ..text.opening import load_tokenizer
+from ..text.tokenizer import Tokenizer
+from ..text.tokenizer_files import TOKENIZER_JSON
 from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
-from ..text.wordpiece.tokenizer_files import TOKENIZER_JSON
 from ..training.grow import grow_model
 from ..training.loop import Listener
 from ..training.runs.log import read_log
@@ -151,11 +153,11 @@ def _dropped_text(corpus: Corpus) -> list[str]:
     return sentences
 
 
-def _initial(request: FitRequest, tokenizer: WordPieceTokenizer) -> MiniBERT | None:
+def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
     """The initial model, extended to the vocabulary."""
     if request.start is None:
         return None
-    return grow_model(load(request.start), WordPieceTokenizer.load(request.start), tokenizer)
+    return grow_model(load(request.start), load_tokenizer(request.start), tokenizer)
 
 
 def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
@@ -178,7 +180,7 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus)
             network, corpus, length=trainer.config.max_seq_length, threads=trainer.config.threads,
             frequencies=frequencies) for network in (model, initial))
     manifest, state = corpus.manifest, trainer.state
-    new = len(corpus.tokenizer) - len(WordPieceTokenizer.load(request.start)) if request.start is not None else 0
+    new = len(corpus.tokenizer) - len(load_tokenizer(request.start)) if request.start is not None else 0
     facts = {"text": f"{manifest.bytes_read / 1e6:,.1f} MB, {manifest.tokens:,} tokens",
              "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
              "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start

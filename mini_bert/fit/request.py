@@ -13,7 +13,7 @@ from ..files import Lock, claimed, lock_directory, recover, remove_directory, wr
 from ..inference.inputs import require_vocabulary
 from ..readers import read_json_if_there
 from ..text.corpora.sources import find_sources
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.opening import load_tokenizer
 from ..training.config import TrainingConfig, load_run_config
 from ..training.initial_model import require_suitable
 
@@ -85,7 +85,7 @@ class FitRequest:
             raise ConfigError("An initial model has its own vocabulary, which is cased or not; leave out cased.")
         if any(change.startswith("model.") for change in self.changes):
             raise ConfigError("The config of an initial model cannot be changed; set only training options.")
-        model, tokenizer = load(start), WordPieceTokenizer.load(start)
+        model, tokenizer = load(start), load_tokenizer(start)
         require_vocabulary(model, tokenizer)
         if not model.modules.predicts_words:
             raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be the initial model.")

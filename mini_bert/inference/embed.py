@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
 
 
-def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
+def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
           normalise: bool = True, progress: Progress | None = None,
           too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
     """One vector per text, (N, H): the mean over its tokens including [CLS] and [SEP], scaled to unit length.
@@ -25,7 +25,7 @@ def embed(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
     rows, longest = [tokenizer.encode(text) for text in texts], model.config.max_seq_length
     for number, row in enumerate(rows):
         if len(row) > longest:
-            rows[number] = [*row[: longest - 1], row[-1]]
+            rows[number] = tokenizer.encode(texts[number], max_length=longest)
             if too_long is not None:
                 too_long.append(number)
     vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
@@ -51,7 +51,7 @@ class Neighbour(NamedTuple):
     cosine: float
 
 
-def similar(model: MiniBERT, tokenizer: WordPieceTokenizer, query: str, texts: Sequence[str], *, top: int = 5,
+def similar(model: MiniBERT, tokenizer: Tokenizer, query: str, texts: Sequence[str], *, top: int = 5,
             batch_size: int = 32, progress: Progress | None = None,
             too_long: list[int] | None = None) -> list[Neighbour]:
     """The `top` texts whose vectors have the highest cosine similarity to the query's.

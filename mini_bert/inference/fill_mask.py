@@ -7,7 +7,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .inputs import require_vocabulary
 
 
@@ -20,7 +20,7 @@ class Candidate(NamedTuple):
     text: str                 # the sentence with this word; other masks stay
 
 
-def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
+def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
     """For each [MASK] of the text, in order, its `top` most probable words; special tokens are not words.
 
     Several masks are filled independently: each distribution is conditioned on all of them being masked.
@@ -28,7 +28,7 @@ def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: in
     require_vocabulary(model, tokenizer)
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
-    ids = tokenizer.encode(text)
+    ids = tokenizer.encode(tokenizer.with_mask(text))
     if len(ids) > model.config.max_seq_length:
         raise InputError(f"The text has {len(ids)} tokens; the model takes at most {model.config.max_seq_length}.")
     array = np.array([ids])
@@ -45,7 +45,8 @@ def fill_mask(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: in
     return found
 
 
-def _candidate(tokenizer: WordPieceTokenizer, ids: list[int], place: int, word: int,
+def _candidate(tokenizer: Tokenizer, ids: list[int], place: int, word: int,
                probability: float) -> Candidate:
-    text = tokenizer.decode([*ids[1:place], word, *ids[place + 1 : -1]])
+    inside = slice(len(tokenizer.template.before), len(ids) - len(tokenizer.template.after))
+    text = tokenizer.decode([*ids[:place], word, *ids[place + 1 :]][inside]).strip()
     return Candidate(tokenizer.vocabulary[word], word, probability, text)

@@ -15,7 +15,7 @@ from ..core.model import MiniBERT
 from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
 from ..randomness import generator
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .inputs import require_vocabulary
 
 
@@ -108,18 +108,21 @@ def generate_ids(model: MiniBERT, prompts: IntArray, tokens: int, sampling: Samp
         yield fresh[:, 0]
 
 
-def generate(model: MiniBERT, tokenizer: WordPieceTokenizer, prompt: str = "", tokens: int = 100,
+def generate(model: MiniBERT, tokenizer: Tokenizer, prompt: str = "", tokens: int = 100,
              **sampling: Any) -> Iterator[str]:
     """The text that continues the prompt, in parts as they become known; `"".join(...)` is all of it.
 
     `sampling` has temperature, top_k, top_p and seed: see Sampling. Special tokens are never drawn.
     """
     require_vocabulary(model, tokenizer)
-    ids = [tokenizer.vocabulary.cls, *tokenizer.encode(prompt)[1:-1]]
-    shown = ""
+    ids = [*tokenizer.template.before, *tokenizer.encode(prompt, add_special_tokens=False)]
+    if not ids:
+        roles = tokenizer.vocabulary.roles
+        ids = [next((roles[role] for role in ("cls", "sep", "unk") if role in roles), 0)]    # a text begins with it
+    shown = tokenizer.decode(ids, skip_special_tokens=True)
     for drawn in generate_ids(model, np.array([ids]), tokens, Sampling(**sampling), tokenizer.vocabulary.ordinary_ids):
         ids.append(int(drawn[0]))
-        text = tokenizer.decode(ids[1:])
+        text = tokenizer.decode(ids, skip_special_tokens=True)
         if text.startswith(shown):            # the text of pieces can still change while a word is under way
             yield text[len(shown) :]
             shown = text

@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 
 _SPARE_IDS = 1024             # unused ids that a model of any size may have
 Progress = Callable[[int], None]      # called with the number of texts done
 
 
-def require_vocabulary(model: MiniBERT, tokenizer: WordPieceTokenizer) -> None:
+def require_vocabulary(model: MiniBERT, tokenizer: Tokenizer) -> None:
     """Refuse a tokenizer that does not belong to the model.
 
     A model saved with its tokenizer stores the fingerprint of the vocabulary. For other models the sizes are compared:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import target_losses
 from ..errors import InputError
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .inputs import Progress, pad_sequences, require_vocabulary
 
 
@@ -28,7 +28,7 @@ class Score(NamedTuple):
         return float(np.exp(-self.total / len(self.tokens))) if self.tokens else float("nan")
 
 
-def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, batch_size: int = 32,
+def score(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
           progress: Progress | None = None) -> list[Score]:
     """The score of each text; a text of n tokens takes n forward passes, `batch_size` at a time."""
     if isinstance(texts, str):
@@ -40,16 +40,16 @@ def score(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], 
         if len(ids) > model.config.max_seq_length:
             raise InputError(f"Text {number + 1} has {len(ids)} tokens; the model takes at most "
                              f"{model.config.max_seq_length}.")
-        places = range(1, len(ids) - 1)                   # all but [CLS] and [SEP]
+        places = range(len(tokenizer.template.before), len(ids) - len(tokenizer.template.after))  # no added tokens
         logs = [value for start in range(0, len(places), batch_size)
                 for value in _masked_one_by_one(model, tokenizer, ids, places[start : start + batch_size])]
-        scores.append(Score(float(sum(logs)), [tokenizer.vocabulary[i] for i in ids[1:-1]], logs))
+        scores.append(Score(float(sum(logs)), [tokenizer.vocabulary[ids[i]] for i in places], logs))
         if progress is not None:
             progress(number + 1)
     return scores
 
 
-def _masked_one_by_one(model: MiniBERT, tokenizer: WordPieceTokenizer, ids: list[int], places: range) -> list[float]:
+def _masked_one_by_one(model: MiniBERT, tokenizer: Tokenizer, ids: list[int], places: range) -> list[float]:
     rows, mask = pad_sequences([ids] * len(places), tokenizer.vocabulary.pad)
     positions = np.zeros(rows.shape, bool)
     positions[np.arange(len(places)), list(places)] = True

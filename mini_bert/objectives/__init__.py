@@ -1,6 +1,6 @@
 """What training minimises, one objective per file: batches in, summed losses and their gradients out. How a step is
 taken is in mini_bert/training."""
 
-from . import masked
+from . import causal, masked, permuted
 
-__all__ = ["masked"]
+__all__ = ["causal", "masked", "permuted"]

@@ -6,7 +6,7 @@ Only the masked rows are computed in the last layer and the head.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     """Of one model, `micro_batch_size` sequences at a time."""
 
     main: str = "masked"
+    made_by: ClassVar[type[MLMBatches]] = MLMBatches
 
     def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
         self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
@@ -39,11 +40,11 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> MLMBatches:
-        return MLMBatches(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
-                       mode=config.sequences, bucket=config.bucket, masking=config.masking(), seed=config.seed)
+        return self.made_by(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
+                            mode=config.sequences, bucket=config.bucket, masking=config.masking(), seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
-        return heldout_batches(corpus, config) if corpus.manifest.heldout_documents else []
+        return heldout_batches(corpus, config, made_by=self.made_by) if corpus.manifest.heldout_documents else []
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
         return micro_batches(batch, self.micro_batch_size)
@@ -57,8 +58,8 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
         loss, _ = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
-                                    part.attention_mask, token_types=part.token_types, dropout_key=key,
-                                    recompute=self.recompute, last=True, factor=factors[self.main])
+                                    part.attention_mask, token_types=part.token_types, order=part.order,
+                                    dropout_key=key, recompute=self.recompute, last=True, factor=factors[self.main])
         return {self.main: loss}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
@@ -94,9 +95,10 @@ def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
     return parts
 
 
-def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8) -> list[MLMBatch]:
+def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8,
+                    made_by: type[MLMBatches] = MLMBatches) -> list[MLMBatch]:
     """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = MLMBatches(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
+    batches = made_by(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
                       mode=config.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-config.eval_sequences // size))
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
@@ -116,7 +118,7 @@ def masked_predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Team)
     def one(batch: MLMBatch) -> tuple[npt.NDArray[np.float64], BoolArray]:
         with np.errstate(over="ignore", invalid="ignore"):
             logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                      positions=batch.mask_positions, forward_only=True)
+                                      positions=batch.mask_positions, order=batch.order, forward_only=True)
         targets: IntArray = batch.target_ids[batch.mask_positions]
         right = logits.argmax(axis=1) == targets
         return target_losses(logits, targets), right

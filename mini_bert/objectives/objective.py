@@ -14,7 +14,7 @@ micro-batches serves all losses. A loss of weight 0 is logged and not learned fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
     """
 
+    needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can
+
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[Batch]:
         """The batches of a run, by step."""
 
@@ -124,7 +126,7 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         return parts
 
     def floats(self, sequences: int, masking_rate: float) -> int:
-        """Numbers at the peak of a backward of so many full sequences, for the forecast of memory; 0: not known."""
+        """Numbers in memory at the peak of a backward of `sequences` full sequences; 0 if that is not known."""
         return 0
 
     def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:

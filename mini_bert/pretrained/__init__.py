@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from ..errors import CheckpointError
+from ..readers import is_file
 
 _HERE = Path(__file__).parent
 
@@ -21,18 +22,11 @@ def model_directory(name_or_path: str | PathLike[str]) -> Path:
     if isinstance(name_or_path, str) and name_or_path in shipped_names():
         return _HERE / name_or_path
     path = Path(name_or_path)
-    run = path / "run" if _has(path, "fit.json") else path
-    if _has(path, "config.json") or not _has(run, "config.yaml"):
+    run = path / "run" if is_file(path / "fit.json") else path
+    if is_file(path / "config.json") or not is_file(run / "config.yaml"):
         return path
     for name in ("best", "final"):
         if (run / name).is_dir():
             return run / name
     raise CheckpointError(f"The run {path} has no model yet, neither best nor final: let it train on with mini-bert "
                           f"resume {run}, or name one of its checkpoints in {run / 'checkpoints'}.")
-
-
-def _has(directory: Path, file: str) -> bool:
-    try:
-        return (directory / file).is_file()
-    except (OSError, ValueError):             # not a valid path
-        return False

@@ -27,7 +27,8 @@ from ..plots import Picture
 from ..readers import read_json
 from ..text.batches import MLMBatch
 from ..text.masking import Masking
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.opening import load_tokenizer
+from ..text.tokenizer import Tokenizer
 
 _MOST_LINES = 7               # one per colour
 
@@ -35,12 +36,12 @@ _MOST_LINES = 7               # one per colour
 # -------------------------------------------------------------------- a model on a text
 
 def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: int = 0,
-                             tokenizer: WordPieceTokenizer | None = None) -> Picture:
+                             tokenizer: Tokenizer | None = None) -> Picture:
     """The attention of one head on a text: queries in rows, keys in columns.
 
     The default tokenizer is that of the shipped model `mini`.
     """
-    weights, tokens = attention_on(model, tokenizer or WordPieceTokenizer.load("mini"), text)
+    weights, tokens = attention_on(model, tokenizer or load_tokenizer("mini"), text)
     L, A = weights.shape[:2]
     for name, number, count in (("layer", layer, L), ("head", head, A)):
         if not 0 <= number < count:
@@ -48,12 +49,12 @@ def create_attention_heatmap(model: MiniBERT, text: str, layer: int = 0, head: i
     return plots.visualize_attention_patterns(weights, tokens, layer, head)
 
 
-def attention_overview(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
+def attention_overview(model: MiniBERT, tokenizer: Tokenizer, text: str) -> Picture:
     """The attention of all heads of all layers on a text."""
     return plots.plot_attention_grid(*attention_on(model, tokenizer, text))
 
 
-def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> tuple[Array, list[str]]:
+def attention_on(model: MiniBERT, tokenizer: Tokenizer, text: str) -> tuple[Array, list[str]]:
     """Attention weights (L, A, T, T) on a text, truncated to the model's maximum length, and its tokens."""
     require_vocabulary(model, tokenizer)
     ids = tokenizer.encode(text, max_length=model.config.max_seq_length)
@@ -62,14 +63,14 @@ def attention_on(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> t
     return np.stack([layer[0] for layer in weights]), [tokenizer.vocabulary[i] for i in ids]
 
 
-def gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str) -> Picture:
+def gradient_flow(model: MiniBERT, tokenizer: Tokenizer, text: str) -> Picture:
     """The norm of the loss gradient at each layer's output, with 15 % of the text's words masked."""
     found = analyze_gradient_flow(model, tokenizer, text)
     return plots.plot_gradient_flow({"embeddings": found.layers[0].at_input} |
                               {f"hidden_{layer.layer}": layer.at_output for layer in found.layers})
 
 
-def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> Picture:
+def layer_similarity(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str]) -> Picture:
     """The similarity of the layers on some texts, by debiased linear CKA."""
     require_vocabulary(model, tokenizer)
     ids, mask = _rows(model, tokenizer, texts)
@@ -78,14 +79,14 @@ def layer_similarity(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequ
     return plots.plot_layer_similarity(compute_layer_similarity(list(states.values()), mask), list(states))
 
 
-def sentence_projection(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], method: str = "pca",
+def sentence_projection(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], method: str = "pca",
                         seed: int = 0) -> Picture:
     """Sentence vectors, projected into the plane."""
     return plots.plot_embedding_projection(embed(model, tokenizer, list(texts)), [_short(text) for text in texts],
                                      method=method, seed=seed)
 
 
-def landscape(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *, plane: bool = False,
+def landscape(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, plane: bool = False,
               points: int = 21, seed: int = 0) -> Picture:
     """The loss on texts with 15 % masked, along one random direction or over the plane of two."""
     require_vocabulary(model, tokenizer)
@@ -178,7 +179,7 @@ def _half(interval: Mapping[str, float]) -> float:
     return max(0.0, (interval.get("high", interval["mean"]) - interval.get("low", interval["mean"])) / 2)
 
 
-def _rows(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> tuple[Any, Any]:
+def _rows(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Any, Any]:
     return pad_sequences([tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts],
                   tokenizer.vocabulary.pad)
 

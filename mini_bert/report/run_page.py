@@ -72,7 +72,7 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
 
 
 def _reference(run: RunRecord, tokens: float) -> ReferenceCurve | None:
-    """The shipped model's curve up to so many tokens, if the run can be held against one."""
+    """The shipped model's curve up to this number of tokens, if there is one to compare the run with."""
     try:
         return reference_curve(run).until(tokens)
     except Unavailable:
@@ -118,7 +118,7 @@ def _examples(run: RunRecord) -> list[Example]:
     """Empty if the run has no checkpoint, or its corpus cannot be read."""
     try:
         return examples(run.model(), run.corpus)
-    except (Unavailable, MiniBertError, IndexError):     # the last: ids in a damaged corpus that the vocabulary has not
+    except (Unavailable, MiniBertError, IndexError):     # the last: unknown ids in a damaged corpus
         return []
 
 

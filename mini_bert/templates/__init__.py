@@ -1,4 +1,4 @@
-"""Starting files for variants of one's own, one per kind: what `mini-bert new variant` writes. In the texts NAME is the
+"""Starting files for variants of your own, one per kind: what `mini-bert new variant` writes. In the texts NAME is the
 word and CLASS its class."""
 
 from importlib.resources import files

@@ -1,6 +1,7 @@
 """Sequences of a corpus, and shuffled batches of masked sequences.
 
-A sequence is [CLS] tokens [SEP], at most T tokens, padded to the longest sequence of its batch. The modes are
+A sequence is [CLS] tokens [SEP], or as the tokenizer's template says, at most T tokens, padded to the longest sequence
+of its batch. The modes are
   packed:     a window of a document's running text; only the last window of a document may be short
   sentences:  one sentence
   pairs:      two sentences with token types; the second is the next one in the text or, half of the time, a random one
@@ -21,8 +22,8 @@ from ..randomness import generator
 from .corpora.corpus import Corpus
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
+from .tokenizer import truncate_longest_first
 from .vocabulary import Vocabulary
-from .wordpiece.tokenizer import truncate_longest_first
 
 BUCKET = 32           # batches whose sequences are sorted by length and cut together
 
@@ -40,9 +41,11 @@ class Sequences(ABC):
     """The numbered sequences of one split. Memory grows with the number of documents, not of sequences."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
-        if T < 3:
-            raise CorpusError(f"max_seq_length must be at least 3, room for [CLS], a token and [SEP], not {T}.")
-        self.corpus, self.T = corpus, T
+        self.corpus, self.T, self.template = corpus, T, corpus.tokenizer.template
+        self.room = T - self.template.added()         # for tokens of the text
+        if self.room < 1:
+            raise CorpusError(f"max_seq_length must be at least {T - self.room + 1}, room for a token and the special "
+                              f"tokens around it, such as [CLS], not {T}.")
         self.documents = corpus.split(split)
         if not len(self.documents):
             raise CorpusError(f"The split {split!r} of {corpus.directory} has no documents.")
@@ -69,20 +72,22 @@ class Sequences(ABC):
     def lengths(self, numbers: IntArray) -> IntArray:
         """The length of each sequence, including [CLS] and [SEP]."""
         starts, ends = self.spans(numbers)
-        return ends - starts + 2
+        return ends - starts + self.template.added()
 
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
         """The sequences with these numbers, padded."""
         starts, ends = self.spans(numbers)
-        lengths = ends - starts + 2
+        before, after = self.template.before, self.template.after
+        lengths = ends - starts + len(before) + len(after)
         ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
         column = np.arange(ids.shape[1])
-        within = (column > 0) & (column < lengths[:, None] - 1)
-        ids[within] = self.corpus.tokens[(starts[:, None] + column - 1)[within]]
+        within = (column >= len(before)) & (column < lengths[:, None] - len(after))
+        ids[within] = self.corpus.tokens[(starts[:, None] + column - len(before))[within]]
         if ids.max() >= len(self.vocabulary):
             raise self._damaged()
-        ids[:, 0] = self.vocabulary.cls
-        ids[np.arange(len(ids)), lengths - 1] = self.vocabulary.sep
+        ids[:, : len(before)] = before
+        for place, token in enumerate(after, -len(after)):
+            ids[np.arange(len(ids)), lengths + place] = token
         return PaddedSequences(ids, column < lengths[:, None])
 
     def _checked(self, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -96,7 +101,7 @@ class Sequences(ABC):
 
 
 class PackedSequences(Sequences):
-    """Consecutive windows of T - 2 tokens of each document."""
+    """Consecutive windows of each document, as long as there is room for."""
 
     def _bounds(self, documents: IntArray) -> tuple[IntArray, IntArray]:
         firsts, sentences = self.corpus.documents, self.corpus.sentences
@@ -104,17 +109,17 @@ class PackedSequences(Sequences):
 
     def count(self) -> IntArray:
         begin, end = self._bounds(self.documents)
-        return -(-(end - begin) // (self.T - 2))
+        return -(-(end - begin) // self.room)
 
     def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         documents, place = self.locate(numbers)
         begin, end = self._bounds(documents)
-        starts = begin + place * (self.T - 2)
-        return starts, np.minimum(starts + self.T - 2, end)
+        starts = begin + place * self.room
+        return starts, np.minimum(starts + self.room, end)
 
 
 class SentenceSequences(Sequences):
-    """Single sentences, truncated to T - 2 tokens."""
+    """Single sentences, truncated to what there is room for."""
 
     def count(self) -> IntArray:
         firsts = self.corpus.documents
@@ -128,16 +133,17 @@ class SentenceSequences(Sequences):
     def _sentence(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         """Start and end of sentences, by their numbers in the whole corpus."""
         starts, ends = self._checked(self.corpus.sentences[numbers], self.corpus.sentences[numbers + 1])
-        return starts, np.minimum(ends, starts + self.T - 2)
+        return starts, np.minimum(ends, starts + self.room)
 
 
 class PairSequences(SentenceSequences):
     """[CLS] sentence [SEP] sentence [SEP]: consecutive or, half of the time, with a random second sentence."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
-        if T < 5:
-            raise CorpusError("max_seq_length must be at least 5 for pairs, room for [CLS], two tokens and two [SEP], "
-                              f"not {T}.")
+        least = corpus.tokenizer.template.added(pair=True) + 2
+        if least > T:
+            raise CorpusError(f"max_seq_length must be at least {least} for pairs, room for two tokens and the special "
+                              f"tokens around them, such as [CLS], not {T}.")
         super().__init__(corpus, split, T)
         self._all = SentenceSequences(corpus, split, T)
         if not len(self):
@@ -152,19 +158,18 @@ class PairSequences(SentenceSequences):
         documents, place = self.locate(numbers)
         first = self.corpus.documents[documents].astype(np.int64) + place
         (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
-        lengths: IntArray = np.minimum(a_end - a + b_end - b + 3, self.T)
+        lengths: IntArray = np.minimum(a_end - a + b_end - b + self.template.added(pair=True), self.T)
         return lengths
 
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
         rows = [self._pair(int(number), generator(seed, "pair", epoch, number)) for number in numbers]
-        width = max(len(a) + len(b) + 3 for a, b, _ in rows)
+        width = max(len(a) + len(b) for a, b, _ in rows) + self.template.added(pair=True)
         ids = np.full((len(rows), width), self.vocabulary.pad, np.int64)
         types, mask = np.zeros_like(ids), np.zeros(ids.shape, bool)
         for row, (a, b, _) in enumerate(rows):
-            second, end = len(a) + 2, len(a) + len(b) + 3
-            ids[row, :end] = [self.vocabulary.cls, *a, self.vocabulary.sep, *b, self.vocabulary.sep]
-            types[row, second:end] = 1
-            mask[row, :end] = True
+            whole, its_types = self.template.apply(a.tolist(), b.tolist())
+            ids[row, : len(whole)], types[row, : len(whole)] = whole, its_types
+            mask[row, : len(whole)] = True
         return PaddedSequences(ids, mask, types, np.array([is_next for *_, is_next in rows]))
 
     def _pair(self, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, bool]:
@@ -179,7 +184,7 @@ class PairSequences(SentenceSequences):
             draw = int(rng.integers(others))
             spans[1] = self._all.spans(np.array([draw if draw < in_split else draw + 2]))
         a, b = (self.corpus.tokens[int(start[0]) : int(end[0])] for start, end in spans)
-        a, b = truncate_longest_first(a, b, self.T - 3)
+        a, b = truncate_longest_first(a, b, self.T - self.template.added(pair=True))
         return a, b, is_next
 
 
@@ -205,6 +210,7 @@ class MLMBatch(NamedTuple):
     attention_mask: BoolArray
     token_types: IntArray | None = None
     is_next: BoolArray | None = None      # (B,)
+    order: IntArray | None = None         # the rank of each token, where tokens are predicted in an order
 
 
 class MLMBatches:
@@ -260,7 +266,10 @@ class MLMBatches:
         if step < 0:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
-        rows = self.sequences.fill(numbers, epoch, self.seed)
+        return self.batch(self.sequences.fill(numbers, epoch, self.seed), epoch, numbers, step)
+
+    def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
+        """These sequences with what is to be predicted. Batches for other objectives override this."""
         masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
                                          sequences=numbers, step=step)
         return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)

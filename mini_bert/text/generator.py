@@ -10,7 +10,7 @@ from .batches import MLMBatches
 from .corpora.corpus import MANIFEST, Corpus
 from .corpora.prepare import prepare
 from .masking import Masking
-from .wordpiece.tokenizer import WordPieceTokenizer
+from .tokenizer import Tokenizer
 
 
 class MLMDataGenerator(MLMBatches):
@@ -20,7 +20,7 @@ class MLMDataGenerator(MLMBatches):
     megabytes, prepare a corpus once (`mini-bert data prepare`) and pass its directory.
     """
 
-    def __init__(self, data_path: str | PathLike[str], tokenizer: WordPieceTokenizer, max_seq_length: int = 64,
+    def __init__(self, data_path: str | PathLike[str], tokenizer: Tokenizer, max_seq_length: int = 64,
                  batch_size: int = 32, *, mode: str = "packed", masking: Masking | None = None, split: str = "train",
                  seed: int = 0):
         path = Path(data_path)

@@ -72,7 +72,7 @@ class TrainingConfig(Settings):
     # what is kept
     log_every: int = 10
     eval_every: int = 500                 # 0: at the end alone
-    evaluations: int = 0                  # so many, evenly over the run, in place of eval_every
+    evaluations: int = 0                  # their number, evenly over the run; replaces eval_every
     eval_sequences: int = 512
     checkpoint_every: int = 500
     keep_checkpoints: int = 2
@@ -101,11 +101,17 @@ class TrainingConfig(Settings):
         self.masking()        # refuses a wrong rate or unit
         self.budget_seconds()
 
+    def words(self) -> list[tuple[str, str]]:
+        """(slot, word) of everything that the registry is asked for."""
+        return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
+                *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
+                ("schedule", self.schedule), ("init", self.init)]
+
     def masking(self) -> Masking:
         return Masking(self.masking_rate, self.masking_unit)
 
     def budget_seconds(self) -> float | None:
-        """The budget in seconds; None if the run is so many steps long."""
+        """The budget in seconds; None if the number of steps is given instead."""
         return parse_duration(self.budget) if self.budget else None
 
     def resolved(self, model: ModelConfig) -> "TrainingConfig":
@@ -156,9 +162,8 @@ def changed(sections: dict[str, dict[str, Any]], changes: Iterable[str],
         name, equals, value = change.partition("=")
         section, dot, key = name.strip().partition(".")
         if not equals or not dot or section not in sections:
-            example = f"{next(reversed(sections))}.learning_rate=1e-3"
-            raise ConfigError(f"{change!r} is not a change of what can be changed in {source}; write for instance "
-                              f"{example}.")
+            raise ConfigError(f"{source} cannot be changed by {change!r}; write SECTION.KEY=VALUE, where SECTION "
+                              f"is one of {', '.join(sections)}, as in {next(reversed(sections))}.learning_rate=1e-3.")
         sections[section] = {**sections[section], key: value.strip()}
     return sections
 

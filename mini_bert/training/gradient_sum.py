@@ -35,9 +35,6 @@ class _Piece(NamedTuple):
     rows: IntArray | None = None
     x: Array | None = None
 
-    def is_large_product(self) -> bool:
-        return self.x is not None and self.x.shape[1] * self.value.shape[1] > _SMALL
-
     def add_to(self, view: Array, overwrite: bool) -> None:
         if self.x is not None:
             add_product(view, self.x, self.value, overwrite=overwrite)
@@ -51,13 +48,17 @@ class _Piece(NamedTuple):
             view += self.value
 
 
+_WRITTEN = _Piece("", np.empty(0))        # stands for a contribution that is in the result already
+
+
 class GradientSum:
     """`begin(n)`, then each of n micro-batches leaves its gradients in `micro_batch(i)`, then `finish()`."""
 
     def __init__(self, gradients: Parameters):
         self.gradients = gradients
+        self._views = {name: gradients[name] for name in (*gradients, *gradients.ties)}
         self._owner = {name: gradients.ties[name].target if name in gradients.ties else name
-                       for name in (*gradients, *gradients.ties)}
+                       for name in self._views}
         self._locks = {name: Lock() for name in gradients}
         self._count = 0
         # what waits for the other side of its node: (level, index) -> an array, or None for an absent gradient
@@ -76,7 +77,7 @@ class GradientSum:
         """All micro-batches are done."""
         for name, waiting in self._waiting.items():
             if self._count == 0:
-                self.gradients[name].fill(0)
+                self._views[name].fill(0)
             assert not waiting, f"{name}: a micro-batch is missing"
 
     def _view(self, array: Array, name: str) -> Array:
@@ -89,14 +90,14 @@ class GradientSum:
         if out is None:
             if len(pieces) == 1 and pieces[0].rows is None and pieces[0].x is None and pieces[0].name == owner:
                 return pieces[0].value
-            out = np.empty(self.gradients[owner].shape, self.gradients.flat.dtype)
+            out = np.empty_like(self._views[owner])
         for i, piece in enumerate(pieces):
             piece.add_to(self._view(out, piece.name), overwrite=i == 0)
         return out
 
     def put(self, owner: str, number: int, value: Array | list[_Piece] | None) -> None:
         """The gradient of a parameter by a whole micro-batch, None if it has none, enters the tree."""
-        waiting, lock, total = self._waiting[owner], self._locks[owner], self.gradients[owner]
+        waiting, lock, total = self._waiting[owner], self._locks[owner], self._views[owner]
         level, index = 0, number
         while (1 << level) < self._count:
             other = index ^ 1
@@ -146,14 +147,15 @@ class MicroBatchGradients:
         self._pieces: dict[str, list[_Piece]] = {name: [] for name in total.gradients}
 
     def _keep(self, piece: _Piece) -> None:
-        owner = self._total._owner[piece.name]
+        total = self._total
+        owner = total._owner[piece.name]
         assert owner in self._pieces, f"{owner} was announced as complete, and gets another gradient"
         pieces = self._pieces[owner]
         if self._number == 0:
-            piece.add_to(self._total.gradients[piece.name], overwrite=not pieces)
-            piece = _Piece(piece.name, self._total.gradients[owner])
-        elif piece.x is not None and not piece.is_large_product():
-            product = np.empty(self._total.gradients[piece.name].shape, piece.value.dtype)
+            piece.add_to(total._views[piece.name], overwrite=not pieces)
+            piece = _WRITTEN
+        elif piece.x is not None and (shape := total._views[piece.name].shape)[0] * shape[1] <= _SMALL:
+            product = np.empty(shape, piece.value.dtype)
             piece.add_to(product, overwrite=True)     # at once, while its factors are in the processor's cache
             piece = _Piece(piece.name, product)
         pieces.append(piece)
@@ -178,8 +180,8 @@ class MicroBatchGradients:
         if not pieces:
             return None
         if self._number == 0:
-            return self._total.gradients[owner]
-        compact = any(piece.rows is not None or piece.is_large_product() for piece in pieces)
+            return self._total._views[owner]
+        compact = any(piece.rows is not None or piece.x is not None for piece in pieces)
         return pieces if compact else self._total._dense(owner, pieces)
 
     def finish(self) -> None:

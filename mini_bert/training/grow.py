@@ -6,10 +6,10 @@ import numpy as np
 
 from ..core.model import MiniBERT
 from ..errors import ConfigError
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 
 
-def grow_model(model: MiniBERT, old: WordPieceTokenizer, new: WordPieceTokenizer) -> MiniBERT:
+def grow_model(model: MiniBERT, old: Tokenizer, new: Tokenizer) -> MiniBERT:
     """The model with a row of embeddings, and a column of the head, for each piece that `new` has beyond `old`."""
     if new.vocabulary.pieces[: len(old)] != old.vocabulary.pieces:
         raise ConfigError("The new vocabulary does not begin with the old one, so the model's words would change.")

@@ -15,7 +15,7 @@ from ..errors import CheckpointError, NumericalError
 from ..files import Lock, lock_directory
 from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
-from ..text.wordpiece.tokenizer import WordPieceTokenizer
+from ..text.tokenizer import Tokenizer
 from .budget import Budget
 from .config import TrainingConfig, make_objective, make_optimiser
 from .loop import Listener, Listeners, Loop, State
@@ -44,7 +44,7 @@ class Trainer:
     """
 
     def __init__(self, model: MiniBERT, batches: Batches[Any], config: TrainingConfig | None = None, *,
-                 heldout: Sequence[Any] = (), run: Path | None = None, tokenizer: WordPieceTokenizer | None = None,
+                 heldout: Sequence[Any] = (), run: Path | None = None, tokenizer: Tokenizer | None = None,
                  listener: Listener | Sequence[Listener] | None = None,
                  objective: CorpusObjective[Any, Any] | None = None):
         self.model, self.batches, self.heldout = model, batches, list(heldout)

@@ -13,7 +13,7 @@ from mini_bert import CheckpointError, CorpusError, MiniBERT
 from mini_bert.analysis.doctor import data as doctor_data
 from mini_bert.analysis.doctor.baseline_losses import baseline_losses
 from mini_bert.analysis.doctor.checkpoint_stats import padding_effect, sample_batches
-from mini_bert.analysis.doctor.curve import forecast, pace
+from mini_bert.analysis.doctor.curve import fall_per_token, forecast
 from mini_bert.analysis.doctor.data import repeated_share, window_hashes
 from mini_bert.analysis.doctor.doctor import examine
 from mini_bert.analysis.doctor.run_record import RunRecord
@@ -96,7 +96,7 @@ def test_pace_and_forecast_of_a_straight_line(factory, tmp_path):
     (run / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     case = Case(RunRecord.read(run))
     assert case.loss == pytest.approx(2)
-    assert pace(case) == pytest.approx(1e-5)
+    assert fall_per_token(case) == pytest.approx(1e-5)
     assert forecast(case, 1.0) == pytest.approx(1)           # the same number of tokens again
     assert forecast(case, 2.5) == 0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, MiniBERT, ModelConfig
-from mini_bert.training.inits.local import look_local
+from mini_bert.training.inits.local import attend_locally
 
 LOCAL = ModelConfig(num_layers=2, num_heads=4, hidden_size=96, intermediate_size=64, vocab_size=300,
                     max_seq_length=40)
@@ -12,7 +12,7 @@ LOCAL = ModelConfig(num_layers=2, num_heads=4, hidden_size=96, intermediate_size
 
 def local(config: ModelConfig = LOCAL, **options) -> MiniBERT:
     model = MiniBERT(config, **options)
-    look_local(config, model.params)
+    attend_locally(config, model.params)
     return model
 
 

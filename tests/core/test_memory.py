@@ -34,7 +34,8 @@ def _peak(config, batch_size, rate=0.15):
     return peak
 
 
-@pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary", "disentangled",
+@pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary", "relative",
+                                   "segments + relative", "disentangled",
                                    "disentangled(reach=16, buckets=8, share=true, norm=true)"])
 def test_the_prediction_counts_what_score_terms_keep(terms):
     plain = replace(load_preset("mini"), num_heads=8)

@@ -12,6 +12,7 @@ import mini_bert
 from larger_bert import LargerBERT
 from mini_bert import CheckpointError, ConfigError, MiniBERT, MiniBertError, ModelConfig, load_preset
 from mini_bert.checks.check_all import models_to_check
+from mini_bert.core.storage.checksums import verify
 
 
 @pytest.fixture
@@ -254,3 +255,12 @@ def test_numbers_beyond_half_precision_are_refused(tmp_path, debug):
     with pytest.raises(CheckpointError, match="W_Q_0 has values that are too large for float16"):
         model.save(tmp_path / "half", dtype="float16")
     assert not (tmp_path / "half").exists()
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc/hostname", "a/b", "..", ""])
+def test_checksums_do_not_lead_out_of_the_directory(tmp_path, name):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "checksums.json").write_text(json.dumps({name: "x"}))
+    with pytest.raises(CheckpointError, match="is not a whole checkpoint"):
+        verify(tmp_path / "inside", set())

@@ -4,6 +4,17 @@ import pytest
 
 import mini_bert
 from mini_bert import InputError, MiniBERT, ModelConfig, WordPieceTokenizer
+from mini_bert.evaluation import (
+    Phrase,
+    ProbeData,
+    ProbeOptions,
+    analyze_linguistic_probes,
+    measure_compositional_understanding,
+    measure_representation_stability,
+    probe_factual_knowledge,
+    probe_semantic_knowledge,
+    probe_syntactic_knowledge,
+)
 from mini_bert.evaluation.built_in import (
     SENTENCES,
     built_in_facts,
@@ -12,16 +23,6 @@ from mini_bert.evaluation.built_in import (
 )
 from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.probes.classifier import Recipe
-from mini_bert.evaluation.probes.probing import (
-    ProbeData,
-    ProbeOptions,
-    analyze_linguistic_probes,
-    probe_syntactic_knowledge,
-)
-from mini_bert.evaluation.representations.composition import Phrase, measure_compositional_understanding
-from mini_bert.evaluation.representations.similarity import probe_semantic_knowledge
-from mini_bert.evaluation.representations.stability import measure_representation_stability
-from mini_bert.evaluation.zero_shot.facts import probe_factual_knowledge
 from mini_bert.pretrained import model_directory
 
 

@@ -48,3 +48,12 @@ def test_a_damaged_or_missing_cache_is_ignored(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path / "file"))
     assert cached_result("test", {}, [], lambda: {"n": 3}) == {"n": 3}
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("1", "2", 1), lambda text: "{}", lambda text: '{"n": 1}',
+                                    lambda text: '{"result": 5, "digest": "x"}'])
+def test_an_entry_that_has_changed_since_it_was_written_is_computed_again(tmp_path, change):
+    assert cached_result("test", {}, [], lambda: {"n": 1}) == {"n": 1}
+    file, = (tmp_path / "cache").iterdir()
+    file.write_text(change(file.read_text()))
+    assert cached_result("test", {}, [], lambda: {"n": 3}) == {"n": 3}

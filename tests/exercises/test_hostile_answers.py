@@ -78,6 +78,22 @@ def test_a_forged_reply_is_refused(tmp_path, reply):
     assert grade.problem
 
 
+def test_an_answer_that_ends_between_two_calls_is_a_sentence_on_the_command_line(tmp_path):
+    (tmp_path / "linear.py").write_text("import os, threading\n"
+                                        "def linear_forward(x, W, b):\n    return x @ W + b, (x, W)\n"
+                                        "def linear_backward(dy, cache):\n    return dy\n"
+                                        "threading.Timer(0.3, lambda: os._exit(0)).start()\n")
+    program = ("import time\nimport mini_bert.cli\nfrom mini_bert.exercises.answer import Answer\n"
+               "asks = Answer.call\n"
+               "Answer.call = lambda *given, **more: (time.sleep(1), asks(*given, **more))[1]\n"
+               "mini_bert.cli.main()")                    # the grader computes for a while between two calls
+    done = subprocess.run([sys.executable, "-c", program, "exercise", "check", "linear", "linear.py"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 1, done
+    assert "ended its process" in done.stdout + done.stderr
+
+
 def test_sigterm_ends_the_grader_and_the_answer_at_once(tmp_path):
     path, mark = tmp_path / "linear.py", tmp_path / "pid"
     path.write_text(f"import os\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\nwhile True:\n    pass\n")

@@ -3,9 +3,16 @@
 import asyncio
 import dataclasses
 import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
 from base64 import b64decode
 from threading import Thread
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 import pytest
@@ -440,3 +447,29 @@ def test_a_client_that_leaves_in_the_middle_leaves_no_trace_in_the_log(app, capl
     given.append({"type": "http.request", "body": b"{}", "more_body": False})
     asyncio.run(app(scope, receive, send))
     assert caplog.records == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_clients_that_leave_do_not_end_the_command(session, tokenizer, tmp_path):
+    """On the command line SIGPIPE ends a command whose output nobody reads; a server lives on."""
+    session.model.save(tmp_path / "model")
+    tokenizer.save(tmp_path / "model")
+    process = subprocess.Popen([sys.executable, "-m", "mini_bert", "explore", "--model", str(tmp_path / "model"),
+                                "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    address = urlsplit(re.search(r"http:[^;]+", process.stdout.readline())[0])
+    head = f" HTTP/1.1\r\nHost: {address.netloc}\r\n"
+    wanted = [f"GET /{head}\r\n" * 3, f"GET /api/forward?text=the{head}\r\n",
+              f"POST /api/step{head}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{{"]
+    for number in range(60):
+        with socket.create_connection((address.hostname, address.port), 30) as client:
+            if number % 2:                                # closing resets the connection
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(wanted[number % 3].encode())
+    with socket.create_connection((address.hostname, address.port), 30) as client:
+        client.sendall(wanted[0].encode())
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != -signal.SIGPIPE
+    assert said == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mini_bert.errors import CheckpointError
-from mini_bert.files import write_files
+from mini_bert.files import write_files, writing
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -27,6 +27,15 @@ def test_a_pipe_a_directory_and_a_link_are_refused_by_name_and_stay(tmp_path: Pa
         with pytest.raises(CheckpointError, match=f"{name} is a .*, and is not replaced by a file"):
             write_files(tmp_path, {"first": b"1", name: b"2"})
     assert {path.name: path.lstat() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_disk_that_is_full_when_the_file_is_closed_is_one_sentence_with_the_directory(tmp_path: Path,
+                                                                                        monkeypatch) -> None:
+    monkeypatch.setattr(writing, "_create", lambda directory, name: (directory / "x", open("/dev/full", "wb")))  # noqa
+    with pytest.raises(CheckpointError, match=f"Cannot write to {tmp_path}: No space left"):
+        write_files(tmp_path, {"page.html": b"small"})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may make a device")

@@ -73,6 +73,7 @@ def tokenizer():
 def test_text_comes_in_parts_without_special_tokens(tokenizer):
     parts = list(generate(causal(vocab_size=len(tokenizer)), tokenizer, "a b", 20, seed=1))
     assert "[" not in "".join(parts)
+    assert not "".join(parts).startswith("a b")           # the prompt is not repeated
     assert len(parts) > 1
 
 

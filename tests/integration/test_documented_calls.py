@@ -54,8 +54,9 @@ def test_forward_returns_logits_and_a_cache_of_named_activations(model):
     assert cache["attention_weights_0"][0, 0].shape == (5, 5)
 
 
-def test_a_transformer_layer_can_be_imported():
-    assert all(hasattr(MiniTransformerLayer, name) for name in ("forward", "backward"))
+def test_a_transformer_layer_can_be_made():
+    assert all(hasattr(MiniTransformerLayer(), name) for name in ("forward", "backward"))
+    assert {spec.name for spec in MiniTransformerLayer().layout()} <= set(MiniBERT().params)
 
 
 def test_any_gradient_of_the_logits_can_be_propagated(model):

@@ -11,12 +11,22 @@ from pathlib import Path
 import pytest
 
 from mini_bert import MiniBERT, WordPieceTokenizer
+from mini_bert.cli.app import app
 from mini_bert.configs import load_config, load_options
 from mini_bert.core.config import ModelConfig
 from mini_bert.core.storage.checksums import verify
-from mini_bert.errors import CheckpointError, ConfigError, CorpusError, DataError, MiniBertError, VocabularyError
+from mini_bert.errors import (
+    CheckpointError,
+    ConfigError,
+    CorpusError,
+    DataError,
+    InputError,
+    MiniBertError,
+    VocabularyError,
+)
 from mini_bert.evaluation.formats.lines import json_lines, numbered_lines
 from mini_bert.evaluation.formats.squad import read_questions
+from mini_bert.explorer.server import open_socket
 from mini_bert.readers import parse_json, parse_yaml, read_bytes, read_json, read_lines, read_text, read_yaml
 from mini_bert.report.page import write_page
 from mini_bert.text.corpora.corpus import Corpus
@@ -232,6 +242,39 @@ def test_a_budget_that_no_run_can_have_is_refused(text):
 def test_a_search_of_too_many_steps_is_refused(steps):
     with pytest.raises(ConfigError, match="10 to 100000 steps"):
         find_learning_rate(MiniBERT(SMALL), [], TrainingConfig(), steps=steps)
+
+
+@pytest.mark.parametrize("number", ["9" * 23, str(1 << 63)])
+def test_whole_numbers_that_no_state_could_hold_are_refused(number, tmp_path, capsys):
+    with pytest.raises(ConfigError, match="steps must be a whole number up to"):
+        TrainingConfig.from_dict({"steps": number})           # such a run could be saved, and never be resumed
+    corpus = _corpus(tmp_path)
+    for arguments in (["data", "show", str(corpus), "--length", number], ["memory", "--batch-size", number],
+                      ["pretrain", "--data", str(corpus), "--out", str(tmp_path / "run"), "--steps", number]):
+        with pytest.raises(InputError, match="must be a whole number up to"):
+            app(arguments, standalone_mode=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_batch_larger_than_memory_is_one_sentence():
+    with pytest.raises(MiniBertError, match="not enough memory for a step of 99,999,999,999,999 sequences"):
+        app(["memory", "debug", "--batch-size", "99999999999999"], standalone_mode=False)
+
+
+def test_memory_that_runs_out_is_one_sentence():
+    program = ("import numpy as np\nimport mini_bert.cli, mini_bert.cli.app\n"
+               "mini_bert.cli.app.app = lambda: np.empty(1 << 56)\nmini_bert.cli.main()")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 2
+    assert done.stderr.startswith("mini-bert: There is not enough memory: Unable to allocate")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["\udcff", "a..b", "x" * 300, "a\0b"])
+def test_a_host_that_cannot_be_is_one_sentence(host):
+    with pytest.raises(ConfigError, match="Cannot listen"):
+        open_socket(host, None)
 
 
 def test_a_message_quotes_no_line_ends_and_no_controls():

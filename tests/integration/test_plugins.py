@@ -1,4 +1,4 @@
-"""A variant of one's own is one file: proved, trained, saved, opened and explored like a built-in."""
+"""A variant of your own is one file: proved, trained, saved, opened and explored like a built-in."""
 
 import json
 
@@ -100,20 +100,24 @@ def test_a_part_that_remembers_its_last_pass_fails_the_check(tmp_path):
 def test_a_way_of_training_from_one_file(tmp_path, corpus, kind):
     changes, subject = TRAINING[kind]
     file = written(tmp_path, kind)
+    with restored_registry():
+        import_file(file)
+        if subject:
+            assert all(result.passed for result in check_all([subject]))
+        whole = trained(corpus, tmp_path / "whole", training=changes).model.params.flat
+        assert np.isfinite(whole).all()
+        assert not np.array_equal(whole, trained(corpus, tmp_path / "usual").model.params.flat)
+        settings = TrainingConfig.from_dict({**STEPS, "threads": 2, **changes})
+        stopped = start_run(ModelConfig.from_dict(SIZES), settings, corpus, tmp_path / "stopped")
+        steps = stopped.steps()
+        for _ in range(4):
+            next(steps)
+        steps.close()
+        stopped.save()
+        stopped.lock.release()
+    with pytest.raises(CheckpointError, match=f"needs the {kind} 'mine', which {file.name} registered"):
+        resume_run(tmp_path / "stopped", threads=1)
     import_file(file)
-    if subject:
-        assert all(result.passed for result in check_all([subject]))
-    whole = trained(corpus, tmp_path / "whole", training=changes).model.params.flat
-    assert np.isfinite(whole).all()
-    assert not np.array_equal(whole, trained(corpus, tmp_path / "usual").model.params.flat)
-    settings = TrainingConfig.from_dict({**STEPS, "threads": 2, **changes})
-    stopped = start_run(ModelConfig.from_dict(SIZES), settings, corpus, tmp_path / "stopped")
-    steps = stopped.steps()
-    for _ in range(4):
-        next(steps)
-    steps.close()
-    stopped.save()
-    stopped.lock.release()
     resumed = resume_run(tmp_path / "stopped", threads=1)
     resumed.train()
     np.testing.assert_array_equal(resumed.model.params.flat, whole)
@@ -166,6 +170,10 @@ def test_what_is_no_file_is_refused(tmp_path):
 def test_options_that_a_word_does_not_take_are_refused():
     with pytest.raises(ConfigError, match=r"rotary\(speed=3\) cannot be made: .* its options are base, interleaved"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "score_terms": "rotary(speed=3)"}))
+    with pytest.raises(ConfigError, match=r"layernorm\(1\) cannot be made: too many positional arguments"):
+        MiniBERT(ModelConfig.from_dict({**SIZES, "norm": "layernorm(1)"}))
+    with pytest.raises(ConfigError, match="its options are none"):
+        MiniBERT(ModelConfig.from_dict({**SIZES, "block": "post_ln(layer=3)"}))
     params = MiniBERT(ModelConfig.from_dict(SIZES)).params
     with pytest.raises(ConfigError, match="epsilon is set, but the optimiser sgd takes none"):
         make_optimiser(TrainingConfig(optimiser="sgd", epsilon=1e-6), params)
@@ -175,7 +183,8 @@ def test_options_that_a_word_does_not_take_are_refused():
     ("rotary(base=fast)", "base must be a number above zero"), ("rotary(base=0)", "base must be a number above zero"),
     ("relative_keys(reach=1.5)", "reach must be a whole number"), ("relative_keys(reach=-1)", "reach must be a whole"),
     ("relative_keys(reach=3) + relative_keys(reach=2)", "Two parts of the model have a parameter relative_keys_0"),
-    ("rotary(base=1, base=2)", "gives base twice"), ("0.5 rotary", "has '0.5' where a word belongs"),
+    ("rotary(base=1, base=2)", "gives base twice"), ("rotary(base=1", r"'\)' is expected at its end"),
+    ("0.5 rotary", "has '0.5' where a word belongs"),
     ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "a word is expected at its end"),
     ("rotary" + " " * 1000, "at most 1,000 characters")])
 def test_wrong_options_are_answered_in_a_sentence(terms, said):

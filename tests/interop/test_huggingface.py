@@ -190,7 +190,7 @@ def test_bert_presets_fit_the_layout(name):
     assert BertLayout().fits(load_preset(name), None)
 
 
-@pytest.mark.parametrize("changes", [{"final_layernorm": True}, {"block": "pre_ln"}, {"token_types": 0},
+@pytest.mark.parametrize("changes", [{"final_layernorm": True}, {"block": "pre_ln"}, {"norm": "rmsnorm"},
                                      {"mlm_head": "plain"}, {"attention_bias": False}])
 def test_other_models_are_saved_in_our_layout(changes, tmp_path):
     sizes = {key: load_preset("debug").to_dict()[key] for key in ("num_layers", "num_heads", "hidden_size",

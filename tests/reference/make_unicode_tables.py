@@ -1,4 +1,4 @@
-"""Write mini_bert/text/wordpiece/unicode_tables.py: how the reference BERT tokenizer classes every character.
+"""Write the unicode_tables.py of wordpiece and byte_bpe: how the reference tokenizers class every character.
 
 Run it where `tokenizers` is installed: .venv-parity/bin/python tests/reference/make_unicode_tables.py
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from unicodedata import combining, normalize
 
 import tokenizers
-from tokenizers import normalizers, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
-TARGET = Path(__file__).parents[2] / "mini_bert" / "text" / "unicode_tables.py"
+TEXT = Path(__file__).parents[2] / "mini_bert" / "text"
 OFF = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
 
 
@@ -104,11 +104,35 @@ The reference is tokenizers {tokenizers.__version__}. Its tables follow an older
 kept here so that the same text gives the same ids under every version of Python.
 """
 
-from .characters import CharacterSet
+from ..characters import CharacterSet
 
 '''
-    TARGET.write_text(head + "\n".join(parts), "utf-8")
+    (TEXT / "wordpiece" / "unicode_tables.py").write_text(head + "\n".join(parts), "utf-8")
+
+
+def members(pattern: str) -> list[int]:
+    """The characters that a pattern of one character matches in the reference."""
+    split = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+    text = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
+    blocks = (text[i : i + 4096] for i in range(0, len(text), 4096))
+    return sorted({ord(letter) for block in blocks for word, _ in split.pre_tokenize_str(block) for letter in word})
+
+
+def byte_level() -> None:
+    parts = [literal("LETTERS", "\\p{L}", members(r"\p{L}")), literal("NUMBERS", "\\p{N}", members(r"\p{N}")),
+             literal("SPACES", "\\s", members(r"\s"))]
+    head = f'''"""What GPT-2's pattern takes for letters, numbers and white space.
+
+Written by tests/reference/make_unicode_tables.py. The reference is tokenizers {tokenizers.__version__}. Its Unicode is newer than that of
+some versions of Python; these tables give the same ids under every one.
+"""
+
+from ..characters import CharacterSet
+
+'''
+    (TEXT / "byte_bpe" / "unicode_tables.py").write_text(head + "\n".join(parts), "utf-8")
 
 
 if __name__ == "__main__":
     main()
+    byte_level()

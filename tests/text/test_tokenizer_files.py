@@ -177,3 +177,22 @@ def test_invalid_arguments_are_refused_with_a_clear_message(call, words):
 def test_a_piece_that_cannot_be_a_line_is_refused(piece):
     with pytest.raises(VocabularyError, match="number 8"):
         Vocabulary([*PIECES, piece])
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "tokenizer.json", "vocab.txt"])
+def test_no_changed_bit_of_a_tokenizer_changes_how_text_is_read(tmp_path, name):
+    """What one file says, another says too, so a change is refused, or is of something that nothing depends on."""
+    saved = WordPieceTokenizer([*SPECIAL_TOKENS, "the", "cat", "##s", "é", "a"])
+    saved.save(tmp_path)
+    texts = ["The CÂTS, é [MASK] 你 " + "a" * 150, "the cats"]
+    expected, content = [saved.encode(text) for text in texts], (tmp_path / name).read_bytes()
+    rng = np.random.default_rng(0)
+    for place, bit in zip(rng.integers(0, len(content), 400).tolist(), rng.integers(0, 8, 400).tolist(), strict=True):
+        changed = bytearray(content)
+        changed[place] ^= 1 << bit
+        (tmp_path / name).write_bytes(changed)
+        try:
+            loaded = WordPieceTokenizer.load(tmp_path)
+        except VocabularyError:
+            continue
+        assert [loaded.encode(text) for text in texts] == expected, (place, bit)

@@ -1,18 +1,26 @@
 """One of every kind of file that the package reads: how to write it, and what reads it."""
 
+import bz2
+import gzip
 import json
+import lzma
+import os
 import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.analysis.doctor.run_record import RunRecord, Unavailable
 from mini_bert.configs import load_options
+from mini_bert.core.storage.digests import DIGEST
 from mini_bert.core.storage.pytorch_file import read_pytorch
+from mini_bert.core.storage.safetensors_file import read_tensors
 from mini_bert.core.task_model import TaskModel
 from mini_bert.errors import MiniBertError
 from mini_bert.evaluation.formats.agreement import read_agreement
@@ -23,11 +31,14 @@ from mini_bert.evaluation.formats.minimal_pairs import read_minimal_pairs
 from mini_bert.evaluation.formats.squad import read_questions
 from mini_bert.evaluation.formats.tables import read_table
 from mini_bert.evaluation.formats.words import read_words
+from mini_bert.evaluation.suite.result_cache import cached_result
 from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.exercises.progress import ProgressFile
 from mini_bert.fit.request import read_result
+from mini_bert.report.figures import confusion, probe_accuracy
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
+from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer as Tokenizer
 from mini_bert.training.config import TrainingConfig, load_run_config
@@ -54,6 +65,11 @@ FACT = {"sub_label": "Paris", "obj_label": "France", "masked_sentences": ["Paris
 PAIR = {"sentence_good": "cats sit", "sentence_bad": "cats sits", "UID": "a", "linguistics_term": "b", "field": "c"}
 YAML = ("# a config\nmodel:\n  num_layers: 2\n  hidden_size: 16\n  num_heads: 2\n  activation: gelu\n  dropout: 0.1\n"
         "training:\n  steps: 100\n  learning_rate: 1e-3\n  budget: 30m\n  bucket: false\n")
+
+
+_LEVEL = {"mean": 0.5, "low": 0.4, "high": 0.6, "values": 3}
+PROBE = {"rows": [{"probe": "linear", "layer": 0, "accuracy": _LEVEL, "random": _LEVEL, "control": _LEVEL}],
+         "baselines": {"majority": {"accuracy": 0.3}}}
 
 
 class Subject(NamedTuple):
@@ -146,6 +162,55 @@ def _read_checkpoint(folder: Path) -> object:
     return state, read_arrays(place / OPTIMISER, {name: np.zeros(size, np.float32) for name in ("m", "v")})
 
 
+def _write_shards(folder: Path) -> None:
+    """Weights in two files from elsewhere, without digests, and words that were added to the vocabulary."""
+    _write_model(folder)
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    files = {name: f"part-{number % 2}.safetensors" for number, name in enumerate(sorted(weights))}
+    for file in set(files.values()):
+        save_file({name: weights[name] for name in weights if files[name] == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    (folder / "added_tokens.json").write_text(json.dumps({"[MASK]": 4}))
+
+
+def _write_older(folder: Path) -> None:
+    """Weights that have their digests in a file of their own, as those that ship."""
+    _write_model(folder)
+    tensors, metadata = read_tensors(folder / "model.safetensors")
+    (folder / "digests.json").write_text(json.dumps({name: metadata[name] for name in (DIGEST, "config_digest")}))
+    save_file(tensors, folder / "model.safetensors")
+
+
+def _write_compressed(folder: Path) -> None:
+    for name, module in (("gz", gzip), ("xz", lzma), ("bz2", bz2)):
+        (folder / f"text.{name}").write_bytes(module.compress(TEXT.encode()))
+
+
+def _read_compressed(folder: Path) -> object:
+    return list(paragraphs(find_sources([str(folder / f"text.{name}") for name in ("gz", "xz", "bz2")]),
+                           ReadingReport()))
+
+
+def _cached(folder: Path) -> object:
+    with patch.dict(os.environ, {"MINI_BERT_CACHE": str(folder / "cache")}):
+        found = cached_result("test", {}, [], lambda: {"accuracy": 0.5, "rows": [1, 2, 3]})
+    assert found == {"accuracy": 0.5, "rows": [1, 2, 3]}, "a changed entry is taken for the result"
+    return found
+
+
+def _write_cached(folder: Path) -> None:
+    _cached(folder)
+    entry, = (folder / "cache").iterdir()                     # its name is a digest
+    (folder / "name").write_text(entry.name)
+    (folder / "entry.json").write_bytes(entry.read_bytes())
+
+
+def _read_cached(folder: Path) -> object:
+    (folder / "cache" / (folder / "name").read_text()).write_bytes((folder / "entry.json").read_bytes())
+    return _cached(folder)
+
+
 def _load_agreement(path: Path) -> object:
     return read_agreement(path)
 
@@ -154,11 +219,14 @@ SUBJECTS: dict[str, Subject] = {
     "model": Subject(_write_model, _read_model, ("config.json", "model.safetensors")),
     "PyTorch's weights": Subject(_write_torch_saved, _read_torch_saved, TORCH_SAVED),
     "parts of a model": Subject(_write_parted, _read_model, ("modules.json", "0_Transformer/config.json")),
+    "shards": Subject(_write_shards, lambda folder: (_read_model(folder), _read_tokenizer(folder)), (
+        "model.safetensors.index.json", "part-0.safetensors", "added_tokens.json")),
+    "older model": Subject(_write_older, _read_model, ("digests.json", "model.safetensors")),
     "tokenizer": Subject(_write_model, _read_tokenizer, ("vocab.txt", "tokenizer_config.json", "tokenizer.json")),
     "task model": Subject(_write_task, load_task, ("task.json", "task.safetensors")),
     "corpus": Subject(_write_corpus, _read_corpus, (
         "corpus/corpus.json", "corpus/tokens.bin", "corpus/sentences.bin", "corpus/documents.bin", "corpus/splits.bin",
-        "corpus/vocab.txt")),
+        "corpus/checksums.bin", "corpus/vocab.txt", "corpus/tokenizer.json", "corpus/tokenizer_config.json")),
     "run": Subject(_write_run, _read_run, ("run/config.yaml", "run/log.jsonl")),
     "checkpoint": Subject(_write_run, _read_checkpoint, tuple(
         f"run/checkpoints/step-4/{name}" for name in ("state.json", "checksums.json", "optimiser.safetensors"))),
@@ -180,6 +248,10 @@ SUBJECTS: dict[str, Subject] = {
     "agreement": Subject(lambda folder: ((folder / "a.text").write_text("the cats sit <eos>\n"),
                                          (folder / "a.gold").write_text("2\tsit\tsits\t0\n")),
                          lambda folder: _load_agreement(folder / "a"), ("a.text", "a.gold")),
+    "compressed text": Subject(_write_compressed, _read_compressed, ("text.gz", "text.xz", "text.bz2")),
+    "cache": Subject(_write_cached, _read_cached, ("entry.json",)),
+    "output of probe": file("probe.json", json.dumps(PROBE), probe_accuracy),
+    "labels": file("labels.tsv", "yes\tno\nno\tno\nyes\tyes\n", confusion),
     "progress": Subject(lambda folder: ProgressFile(folder).note_hint("relu", 2), ProgressFile, ("exercises.json",)),
     "fit": file("fit.json", '{"request": {"sources": ["a"], "text": [["a", 3, 4]]}}',
                 lambda path: read_result(path.parent)),

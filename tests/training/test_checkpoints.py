@@ -15,7 +15,7 @@ from mini_bert import CheckpointError, ConfigError, CorpusError, MiniBERT
 from mini_bert.core.storage.safetensors_file import safetensors_chunks
 from mini_bert.training.loop import Listener
 from mini_bert.training.runs import checkpoints as module
-from mini_bert.training.runs.checkpoints import list_checkpoints, newest_checkpoint, verify_checkpoint
+from mini_bert.training.runs.checkpoints import list_checkpoints, newest_checkpoint, read_state, verify_checkpoint
 from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
@@ -244,6 +244,39 @@ def test_a_strangers_folder_is_not_removed(model_config, settings, corpus, run):
     assert (run / "checkpoints" / "of somebody" / "thesis.txt").read_text() == "three years of work"
 
 
+def test_a_file_of_somebody_else_outlives_the_checkpoint_that_it_was_put_into(model_config, settings, corpus, run):
+    start_run(model_config, replace(settings, keep_checkpoints=1), corpus.directory, run).train()
+    (run / "checkpoints" / "step-99").mkdir()                   # no checkpoint of ours, in the way of the newest
+    for place in ("checkpoints/step-99", "checkpoints/step-12", "best", "final"):
+        (run / place / "diary.txt").write_text("three years of work")
+        (run / place / "more").mkdir()
+        (run / place / "more" / "pages").write_text("and more")
+    flip(run / "final" / "model.safetensors")
+    resume_run(run, changes=["training.steps=40", "training.learning_rate=1e-2"]).train()
+    for place in ("checkpoints/step-99", "checkpoints/step-12", "best", "final"):
+        assert (run / place / "diary.txt").read_text() == "three years of work"
+        assert (run / place / "more" / "pages").read_text() == "and more"
+    assert read_state(run / "best")["step"] > 12                # it has been replaced
+    for place in ("best", "final"):
+        verify_checkpoint(run / place)
+    assert [path.name for path in list_checkpoints(run / "checkpoints")] == ["step-99", "step-40", "step-12"]
+
+
+def test_nothing_is_removed_or_replaced_through_a_link(finished, tmp_path):
+    newest, *_ = list_checkpoints(finished / "checkpoints")
+    (tmp_path / "archive").mkdir()
+    for name, link in (("step-1", finished / "checkpoints" / "step-1"), ("mine", finished / "best")):
+        shutil.rmtree(link, ignore_errors=True)
+        shutil.copytree(newest, tmp_path / "archive" / name)
+        link.symlink_to(tmp_path / "archive" / name)
+    with pytest.raises(CheckpointError, match="best is a link"):
+        resume_run(finished, changes=["training.steps=20"])
+    (finished / "best").unlink()
+    assert resume_run(finished, changes=["training.steps=40"]).train().step == 40
+    for name in ("step-1", "mine"):
+        verify_checkpoint(tmp_path / "archive" / name)
+
+
 def test_a_final_model_of_an_earlier_end_is_replaced(model_config, settings, corpus, run):
     class Stops(Listener):
         def stepped(self, state, loss):
@@ -274,3 +307,16 @@ def test_a_resumed_run_can_be_changed(model_config, settings, corpus, run):
     assert resume_run(run).config.learning_rate == 1e-4
     with pytest.raises(ConfigError, match=r"training\.learning_rate"):
         resume_run(run, changes=["model.dropout=0"])
+
+
+def test_a_changed_config_of_a_run_is_noticed_and_one_without_a_digest_is_taken(finished):
+    config = finished / "config.yaml"
+    written = config.read_text()
+    rate = next(line for line in written.splitlines() if "learning_rate" in line)
+    config.write_text(written.replace(rate, f"{rate}1"))
+    with pytest.raises(CheckpointError, match=r"config\.yaml has changed since it was written.*--set"):
+        resume_run(finished)
+    config.write_text("\n".join(line for line in written.splitlines() if not line.startswith("digest")) + "\n")
+    resume_run(finished, changes=["training.learning_rate=3e-3"]).lock.release()
+    assert "digest" in config.read_text()
+    assert resume_run(finished).config.learning_rate == 3e-3

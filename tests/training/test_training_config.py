@@ -22,7 +22,7 @@ def test_changes_come_over_presets_and_are_checked():
     model, training = load_run_config("mini", ["training.learning_rate=2e-3", "model.dropout=0.1", "training.steps=7"])
     assert (training.learning_rate, training.steps, model.dropout, model.hidden_size) == (2e-3, 7, 0.1, 192)
     for change, words in (("training.lerning_rate=1", "nearest valid key is 'learning_rate'"),
-                          ("steps=3", "not a change"), ("training.freeze", "not a change"),
+                          ("steps=3", "cannot be changed by"), ("training.freeze", "cannot be changed by"),
                           ("training.steps=many", "whole number"), ("training.schedule=stairs", "linear"),
                           ("training.masking_unit=letter", "token, word, span")):
         with pytest.raises((ConfigError, InputError), match=words):

@@ -19,8 +19,8 @@ from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import attention_entropy_sums
 from ...evaluation.result import Result
 from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
+from ...text.tokenizer import Tokenizer
 from ...text.vocabulary import Vocabulary
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ..passes.sequences import read_sentence
 
 # A head with nearly uniform attention is broad. Otherwise it has the type with the largest weight among those that
@@ -68,7 +68,7 @@ class HeadReport(Result):
         raise InputError(f"There is no head {head} in layer {layer}.")
 
 
-def explore_attention_heads(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: str | Sequence[str], *,
+def explore_attention_heads(model: MiniBERT, tokenizer: Tokenizer, texts: str | Sequence[str], *,
                             mask: Sequence[int] = (), batch_size: int = 16) -> HeadReport:
     """The statistics and type of every head, over one text or several; for a single text also the weights.
 
@@ -172,7 +172,7 @@ class QueryKey(Result):
     weight: float                         # after softmax
 
 
-def query_key_terms(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, layer: int, head: int, query: int,
+def query_key_terms(model: MiniBERT, tokenizer: Tokenizer, text: str, layer: int, head: int, query: int,
                     key: int, *, mask: Sequence[int] = ()) -> QueryKey:
     """Why the token at position `query` attends to the one at `key`, in one head."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)

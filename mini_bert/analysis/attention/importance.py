@@ -21,7 +21,7 @@ from ...core.model import MiniBERT
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...evaluation.probabilities import Floats, target_losses
 from ...evaluation.result import Result
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..passes.sequences import Sentence, SentenceBatch, masked_sentence, sentence_batch
 from ..passes.value_gradients import value_gradients
 
@@ -45,7 +45,7 @@ class HeadImportance(Result):
         return [divmod(int(i), A) for i in np.argsort(-self.by_masking.ravel(), kind="stable")]
 
 
-def measure_head_importance(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
+def measure_head_importance(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *,
                             seed: int = 0) -> HeadImportance:
     """The importance of every head over texts, in which 15 % of the words are masked, chosen by the seed."""
     return head_importance(model, [masked_sentence(model, tokenizer, text, seed=seed) for text in texts])

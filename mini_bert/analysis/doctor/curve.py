@@ -62,7 +62,7 @@ def long_enough(case: Case) -> bool:
     return not reasons_too_short(case)
 
 
-def pace(case: Case) -> float:
+def fall_per_token(case: Case) -> float:
     """The fall of the loss per token, over the second half of the tokens; negative if the loss rises.
 
     Points where the learning rate is below a tenth of its highest value are left out: there the loss hardly moves.
@@ -85,15 +85,15 @@ def pace(case: Case) -> float:
 
 def forecast(case: Case, target: float) -> float:
     """The tokens needed to reach the loss `target` at this pace, as a multiple of the tokens seen so far."""
-    gap, speed = case.loss - target, pace(case)
+    gap, speed = case.loss - target, fall_per_token(case)
     if gap <= 0:
         return 0.0
     return gap / speed / float(case.curve.tokens[-1]) if speed > 0 else float("inf")
 
 
-def fallen(case: Case) -> float:
+def fall_in_second_half(case: Case) -> float:
     """The fall of the loss over the second half of the tokens, by its pace."""
-    return pace(case) * float(case.curve.tokens[-1]) / 2
+    return fall_per_token(case) * float(case.curve.tokens[-1]) / 2
 
 
 def no_better_than_unigram(case: Case) -> bool:
@@ -171,7 +171,7 @@ def at_uniform(case: Case) -> Finding | None:
                    f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}, near {uniform:.2f} for "
                    f"uniform guessing; token frequencies alone give {unigram:.2f}" + _distance(times),
                    {"loss": case.loss, "uniform_loss": uniform, "unigram_loss": unigram,
-                    "nats_per_million_tokens": 1e6 * pace(case)},
+                    "nats_per_million_tokens": 1e6 * fall_per_token(case)},
                    "Check that the targets are the ids before masking, and that the model can overfit one batch: "
                    "mini-bert overfit.")
 
@@ -187,12 +187,12 @@ def at_unigram(case: Case) -> Finding | None:
     uniform, unigram, bigram = case.baselines.uniform, case.unigram, case.baselines.bigram
     near = no_better_than_unigram(case) and case.loss < uniform - HALF * (uniform - unigram) \
         and case.curve.steps[-1] >= STEPS_AT_UNIGRAM
-    evidence = {"loss": case.loss, "unigram_loss": unigram, "nats_per_million_tokens": 1e6 * pace(case)}
+    evidence = {"loss": case.loss, "unigram_loss": unigram, "nats_per_million_tokens": 1e6 * fall_per_token(case)}
     says = (f"After {case.curve.tokens[-1]:,.0f} tokens the loss is {case.loss:.2f}; token frequencies alone give "
             f"{unigram:.2f}")
     advice = "Initialise the attention heads to look at neighbours: training.init=local."
     if bigram is None:                            # the next baseline is unknown, so the curve must have stopped
-        fall = fallen(case)
+        fall = fall_in_second_half(case)
         if not long_enough(case) or not near or fall > TENTH * (uniform - unigram):
             return None
         return Finding("stuck at unigram", Certainty.LIKELY,
@@ -210,7 +210,7 @@ def at_bigram(case: Case) -> Finding | None:
     """The loss stays at that of one neighbouring token: the rest of the sentence is not used."""
     unigram, bigram = case.unigram, case.bigram
     gap = unigram - bigram
-    fall = fallen(case)
+    fall = fall_in_second_half(case)
     case.measured["fall_in_second_half"] = fall
     # near: from half the gap above the bigram loss to a quarter below it; stuck: moved by less than a tenth of the gap
     near = bigram - 0.25 * gap < case.loss < unigram - HALF * gap

@@ -119,6 +119,6 @@ def _says(verdict: str, case: Case, findings: list[Finding], reference: Referenc
              if value is not None and loss < value]
     kind = "held-out" if case.curve.heldout else "training"
     sentence = f"Healthy: the {kind} loss is {loss:.3f}{below[0] if below else ''}"
-    speed = 1e6 * curve.pace(case)
+    speed = 1e6 * curve.fall_per_token(case)
     sentence += f", and falls by {speed:.3g} per million tokens." if speed > 0 else ", and has stopped falling."
     return sentence if reference is None else f"{sentence} {reference}"

@@ -17,7 +17,7 @@ from ...core.model import MiniBERT
 from ...core.params import Parameters
 from ...errors import InputError
 from ...evaluation.result import Result
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..passes.backward_steps import BackwardPass, norm_of, step_through_backward_pass
 
 VANISHING, EXPLODING = 1e-2, 1e2          # gradient at a layer, relative to that at the last layer's output
@@ -54,7 +54,7 @@ class GradientFlow(Result):
     total: float
 
 
-def analyze_gradient_flow(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+def analyze_gradient_flow(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                           targets: Mapping[int, str | int] | None = None, seed: int = 0) -> GradientFlow:
     """The gradient flow of the loss at the masked words of a text. Without masks, 15 % of the words are masked,
     chosen by the seed."""

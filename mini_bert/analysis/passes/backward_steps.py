@@ -24,7 +24,7 @@ from ...core.ops.cross_entropy import FORMULA as LOSS_FORMULA
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Parameters
 from ...errors import InputError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .formulas import Equations
 from .forward_steps import ForwardPass, axes_of, forward_pass, one_sequence
 from .named_steps import NamedSteps
@@ -85,7 +85,7 @@ class BackwardPass(NamedSteps[BackwardStep]):
                 "steps": [step.to_dict() for step in self.steps]}
 
 
-def step_through_backward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+def step_through_backward_pass(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                                targets: Mapping[int, str | int] | None = None, seed: int = 0) -> BackwardPass:
     """The backward pass of the loss at masked words of a text, which `masked_sentence` chooses."""
     sentence = masked_sentence(model, tokenizer, text, mask=mask, targets=targets, seed=seed)

@@ -22,7 +22,7 @@ Index = tuple[int, ...]
 
 
 class Factor(NamedTuple):
-    """A number and where it stands, such as W_Q_0[3,7]."""
+    """A number and its position, such as W_Q_0[3,7]."""
 
     name: str
     value: float
@@ -72,7 +72,7 @@ class Operands:
         return evaluate(equations, {**self.constants, **self.rows, **self.formula.functions, **names}, self.heads)
 
 
-class Computed(Protocol):
+class ComputedStep(Protocol):
     """A step, as far as its cells are concerned."""
 
     @property
@@ -87,12 +87,12 @@ class Computed(Protocol):
     def operands(self) -> Operands | None: ...
 
 
-def _of(step: Computed) -> Operands:
+def _of(step: ComputedStep) -> Operands:
     assert step.operands is not None      # explain_cell has refused the step without
     return step.operands
 
 
-def _cell(step: Computed, index: Index, expression: str, terms: list[Term], total: float | None = None,
+def _cell(step: ComputedStep, index: Index, expression: str, terms: list[Term], total: float | None = None,
           **quantities: float) -> Cell:
     value = float(step.array[index])
     return Cell(step.name, index, expression, terms, quantities,
@@ -115,7 +115,7 @@ def _products(left: list[str], x: Array, right: list[str], y: Array) -> list[Ter
 # -------------------------------------------------------------------- one function for each kind of terms
 
 
-def _row_of_table(step: Computed, index: Index) -> Cell:
+def _row_of_table(step: ComputedStep, index: Index) -> Cell:
     operands, (i, j) = _of(step), index
     table, read = operands.roles["E"], operands.formula.rows
     row = int(operands.rows[read][i])
@@ -123,13 +123,13 @@ def _row_of_table(step: Computed, index: Index) -> Cell:
                  [_single(_at(table, row, j), float(operands[table][row, j]))], row=float(row))
 
 
-def _sum(step: Computed, index: Index) -> Cell:
+def _sum(step: ComputedStep, index: Index) -> Cell:
     names = [_at(name, *index) for name in step.inputs]
     values = [float(_of(step)[name][index]) for name in step.inputs]
     return _cell(step, index, " + ".join(names), [_single(*term) for term in zip(names, values, strict=True)])
 
 
-def _linear(step: Computed, index: Index) -> Cell:
+def _linear(step: ComputedStep, index: Index) -> Cell:
     """Of plain rows, to heads (the column is one of all heads' columns) and from heads (the row is joined)."""
     operands, x = _of(step), _of(step)[step.inputs[0]]
     W = operands.roles["W"]
@@ -149,7 +149,7 @@ def _linear(step: Computed, index: Index) -> Cell:
     return _cell(step, index, expression, terms)
 
 
-def _scores(step: Computed, index: Index) -> Cell:
+def _scores(step: ComputedStep, index: Index) -> Cell:
     (q, k, *biases), (a, i, j) = step.inputs, index
     Q, K, root = _of(step)[q], _of(step)[k], sqrt(_of(step).constants["d_k"])
     dims = range(Q.shape[2])
@@ -161,7 +161,7 @@ def _scores(step: Computed, index: Index) -> Cell:
                  **{"product": product, "sqrt(d_k)": root, **added})
 
 
-def _softmax(step: Computed, index: Index) -> Cell:
+def _softmax(step: ComputedStep, index: Index) -> Cell:
     (scores,), (*row, j) = step.inputs, index
     s = _of(step)[scores][tuple(row)].astype(np.float64)
     top = float(s.max())
@@ -172,7 +172,7 @@ def _softmax(step: Computed, index: Index) -> Cell:
                  max=top, numerator=float(exps[j]), denominator=total)
 
 
-def _weighted_sum(step: Computed, index: Index) -> Cell:
+def _weighted_sum(step: ComputedStep, index: Index) -> Cell:
     (weights, v), (a, i, j) = step.inputs, index
     A, V = _of(step)[weights], _of(step)[v]
     keys = range(V.shape[1])
@@ -180,7 +180,7 @@ def _weighted_sum(step: Computed, index: Index) -> Cell:
     return _cell(step, index, f"sum over k of {weights}[{a},{i},k] {v}[{a},k,{j}]", terms)
 
 
-def _layernorm(step: Computed, index: Index) -> Cell:
+def _layernorm(step: ComputedStep, index: Index) -> Cell:
     operands, (i, j) = _of(step), index
     x = operands[step.inputs[0]][i].astype(np.float64)
     gamma, beta = operands.roles["gamma"], operands.roles["beta"]
@@ -194,7 +194,7 @@ def _layernorm(step: Computed, index: Index) -> Cell:
                  sigma=sigma, normalised=normed)
 
 
-def _by_formula(step: Computed, index: Index) -> Cell:
+def _by_formula(step: ComputedStep, index: Index) -> Cell:
     """Any other step: the value of its formula at this cell, with the numbers of its inputs there."""
     value = float(np.broadcast_to(_of(step).evaluate(step.formula.equations), step.array.shape)[index])
     inputs = {name: _of(step)[name] for name in step.inputs if _of(step)[name].shape == step.array.shape}
@@ -202,11 +202,11 @@ def _by_formula(step: Computed, index: Index) -> Cell:
                  **{_at(name, *index): float(array[index]) for name, array in inputs.items()})
 
 
-_EXPLAINED: dict[Terms, Callable[[Computed, Index], Cell]] = {
+_EXPLAINED: dict[Terms, Callable[[ComputedStep, Index], Cell]] = {
     Terms.FORMULA: _by_formula, Terms.ROW: _row_of_table, Terms.INPUTS: _sum, Terms.LINEAR: _linear,
     Terms.SCORES: _scores, Terms.SOFTMAX: _softmax, Terms.WEIGHTED: _weighted_sum, Terms.NORMALISED: _layernorm}
 
 
-def cell_of(step: Computed, index: Index) -> Cell:
+def cell_of(step: ComputedStep, index: Index) -> Cell:
     """How the number at `index` comes about."""
     return _EXPLAINED[_of(step).formula.terms](step, index)

@@ -19,7 +19,7 @@ from ...core.hooks import recorder
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .cells import Cell, Operands, cell_of
 from .formulas import Equations
 from .named_steps import NamedSteps
@@ -87,7 +87,7 @@ class ForwardPass(NamedSteps[Step]):
         return {"tokens": self.tokens, "ids": self.ids.tolist(), "steps": [step.to_dict() for step in self.steps]}
 
 
-def step_through_forward_pass(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *,
+def step_through_forward_pass(model: MiniBERT, tokenizer: Tokenizer, text: str, *,
                               mask: Sequence[int] = ()) -> ForwardPass:
     """The forward pass of one text; the tokens at the positions `mask` are replaced by [MASK]."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
@@ -125,7 +125,7 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
 def hooked_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
     """Every value of a pass over one sequence (1, T), without the batch axis, and the cache for its backward."""
     values: dict[str, Array] = {}
-    run = model.forward if model.modules.predicts_words else model.encode
+    run = model.forward if model.modules.has_logits else model.encode
     _, cache = run(batch, hook=recorder(values, one_sequence))
     return values, cache
 

@@ -17,7 +17,7 @@ from ...core.ops.softmax import softmax_forward
 from ...errors import InputError
 from ...evaluation.metrics import target_ranks
 from ...evaluation.probabilities import Floats, entropy, log_softmax
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .sequences import read_sentence
 
 
@@ -59,7 +59,7 @@ class LogitLens:
         chances = self.probabilities[:, np.arange(len(ids)), ids].astype(np.float64)
         return chances, 1 + np.stack([target_ranks(layer, ids).above for layer in self.logits])
 
-    def top(self, tokenizer: WordPieceTokenizer, count: int = 5) -> list[list[list[Guess]]]:
+    def top(self, tokenizer: Tokenizer, count: int = 5) -> list[list[list[Guess]]]:
         """The likeliest pieces by layer and position."""
         if count < 1:
             raise InputError(f"count must be at least 1, not {count}.")
@@ -71,7 +71,7 @@ class LogitLens:
         return [[[Guess(tokenizer.vocabulary[i], i, float(p[layer, place, i])) for i in row.tolist()]
                  for place, row in enumerate(rows)] for layer, rows in enumerate(best)]
 
-    def to_dict(self, tokenizer: WordPieceTokenizer, count: int = 5) -> dict[str, Any]:
+    def to_dict(self, tokenizer: Tokenizer, count: int = 5) -> dict[str, Any]:
         return {"names": self.names, "positions": self.positions, "entropy": self.entropy.tolist(),
                 "divergence": self.divergence.tolist(),
                 "top": [[[guess._asdict() for guess in row] for row in rows] for rows in self.top(tokenizer, count)]}
@@ -87,17 +87,17 @@ def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | N
     if not chosen or min(chosen) < 0 or max(chosen) >= len(row):
         raise InputError(f"positions must be some of 0 to {len(row) - 1}, not {chosen}.")
     names = ["embeddings", *(f"hidden_{i}" for i in range(len(model.modules.stack.layers)))]
-    return LogitLens(names, chosen, np.stack([read_off(model, cache[name][0][chosen]) for name in names]))
+    return LogitLens(names, chosen, np.stack([lens_logits(model, cache[name][0][chosen]) for name in names]))
 
 
-def read_off(model: MiniBERT, hidden: Array) -> Array:
+def lens_logits(model: MiniBERT, hidden: Array) -> Array:
     """Hidden rows (P, H) of any layer -> logits (P, V)."""
     if model.modules.final_ln is not None:
         hidden, _ = model.modules.final_ln.forward(model.params, hidden)
     return model.logits_of(hidden)
 
 
-def lens_of_text(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+def lens_of_text(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                  positions: Sequence[int] | None = None) -> LogitLens:
     """The lens of a text, by default at its [MASK]s, or everywhere if it has none."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)

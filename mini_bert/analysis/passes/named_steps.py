@@ -1,4 +1,4 @@
-"""Steps of a pass in their order, each to be had by its place or by its name."""
+"""Steps of a pass in their order, indexed by position or by name."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar

@@ -18,7 +18,7 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...evaluation.result import Result
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .forward_steps import hooked_values
 from .sequences import read_sentence
 
@@ -103,7 +103,7 @@ def patch_activations(model: MiniBERT, clean: npt.ArrayLike, corrupted: npt.Arra
                     found[:, T])
 
 
-def patch_texts(model: MiniBERT, tokenizer: WordPieceTokenizer, clean: str, corrupted: str, answer: str | int,
+def patch_texts(model: MiniBERT, tokenizer: Tokenizer, clean: str, corrupted: str, answer: str | int,
                 other: str | int, *, position: int | None = None, mask: Sequence[int] = (),
                 site: str = "hidden") -> Patching:
     """As `patch_activations`, of two texts, read at their [MASK] unless another position is given."""

@@ -21,7 +21,7 @@ from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from .sequences import read_sentence
 from .value_gradients import value_gradients
 
@@ -89,7 +89,7 @@ def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int, tar
 METHODS = {"gradient x input": gradient_times_input, "integrated gradients": integrated_gradients}
 
 
-def explain_prediction(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, position: int, target: str | int, *,
+def explain_prediction(model: MiniBERT, tokenizer: Tokenizer, text: str, position: int, target: str | int, *,
                        against: str | int | None = None, method: str = "integrated gradients", mask: Sequence[int] = (),
                        steps: int = STEPS) -> Saliency:
     """Which tokens of a text speak for `target` at a position (and not for `against`).

@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...evaluation.result import Result
 from ...inference.inputs import pad_sequences, require_vocabulary
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 
 SHARE = 0.15                  # of the words, masked where a loss is wanted and the text has no masks
 
@@ -31,15 +31,15 @@ class Sentence(Result):
         return sorted(self.targets)
 
 
-def read_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+def read_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                   targets: Mapping[int, str | int] | None = None) -> Sentence:
     """[CLS] text [SEP]. The tokens at the positions `mask` become [MASK], and are its targets unless others are given.
 
-    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Positions count from 0,
-    where [CLS] stands.
+    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Position 0 is
+    that of [CLS].
     """
     require_vocabulary(model, tokenizer)
-    ids = tokenizer.encode(text)
+    ids = tokenizer.encode(tokenizer.with_mask(text))
     if len(ids) > model.config.max_seq_length:
         raise InputError(f"The text has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
     array, vocabulary = np.array(ids, np.int64), tokenizer.vocabulary
@@ -52,7 +52,7 @@ def read_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, 
     return Sentence(array, [vocabulary[i] for i in array.tolist()], wanted)
 
 
-def masked_sentence(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, *, mask: Sequence[int] = (),
+def masked_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                     targets: Mapping[int, str | int] | None = None, seed: int = 0) -> Sentence:
     """As `read_sentence`, with something to find: where nothing is given, 15 % of the words are masked, by the seed."""
     sentence = read_sentence(model, tokenizer, text, mask=mask, targets=targets)
@@ -105,13 +105,13 @@ def _inside(position: int, length: int) -> int:
     return int(position)
 
 
-def _id(word: str | int, tokenizer: WordPieceTokenizer) -> int:
+def _id(word: str | int, tokenizer: Tokenizer) -> int:
     vocabulary = tokenizer.vocabulary
     if isinstance(word, str):
         if word in vocabulary.ids:
             return vocabulary.ids[word]
-        ids = tokenizer.ids(word)
-        if len(ids) != 1 or ids[0] == vocabulary.unk:
+        ids = tokenizer.word_ids(word)
+        if len(ids) != 1 or ids[0] == vocabulary.roles.get("unk"):
             raise InputError(f"{word[:100]!r} is not one piece of the vocabulary, so it cannot be a target.")
         return ids[0]
     if not 0 <= word < len(vocabulary):

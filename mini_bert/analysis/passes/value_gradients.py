@@ -10,7 +10,7 @@ from ...core.hooks import recorder
 from ...core.model import MiniBERT
 
 
-class Discarded:
+class DiscardedGradients:
     """A place for parameters' gradients that keeps none."""
 
     def add(self, name: str, value: Array) -> None:
@@ -29,5 +29,5 @@ class Discarded:
 def value_gradients(model: MiniBERT, dlogits: Array, cache: Cache, names: Collection[str]) -> dict[str, Array]:
     """d loss / d value for the named values, as core shows them, from d loss / d logits."""
     found: dict[str, Array] = {}
-    model.backward(dlogits, cache, Discarded(), hook=recorder(found, np.ndarray.copy, names))
+    model.backward(dlogits, cache, DiscardedGradients(), hook=recorder(found, np.ndarray.copy, names))
     return found

@@ -1,4 +1,4 @@
-"""mini-bert new: starting files for variants of one's own."""
+"""mini-bert new: starting files for variants of your own."""
 
 from pathlib import Path
 from typing import Annotated

@@ -11,7 +11,7 @@ from rich.markup import escape
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...factory import load
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..output import Output, SeedOption
 from ..use.inference import Model, lines, opened
 
@@ -28,7 +28,7 @@ class FigureRequest(NamedTuple):
     corpus: Path | None
     seed: int
 
-    def opened(self) -> tuple[MiniBERT, WordPieceTokenizer]:
+    def opened(self) -> tuple[MiniBERT, Tokenizer]:
         return opened(self.model)
 
     def only(self, what: str) -> str:

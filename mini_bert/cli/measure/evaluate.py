@@ -1,4 +1,4 @@
-"""mini-bert evaluate: masked prediction on a text, or the comprehensive evaluation."""
+"""mini-bert evaluate: masked or next-token prediction on a text, or the comprehensive evaluation."""
 
 import tempfile
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from ...errors import InputError
 from ...evaluation.masked_lm import Frequencies, evaluate_corpus
+from ...evaluation.segments import segment_losses
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
@@ -37,6 +38,9 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                                              "default they count the text itself.")] = None,
                      length: Annotated[int | None, typer.Option("--length", min=8, help="Tokens per sequence. Default: "
                                                                 "64, or the model's maximum.")] = None,
+                     segments: Annotated[bool, typer.Option("--segments", help="Of a causal model: read every document "
+                                                            "in segments of --length tokens, with and without a memory "
+                                                            "of the tokens before.")] = False,
                      max_samples: Annotated[int | None, typer.Option("--max-samples", min=2, help="Limit every "
                                                                      "sample to this size.")] = None,
                      threads: ThreadsOption = 0,
@@ -51,6 +55,9 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     are masked, 10 % are replaced by another token, and 10 % are left unchanged. --max-samples limits the number of
     sequences. Nothing is written.
 
+    With --segments, the loss and perplexity of predicting each next token. A model whose stack is recurrent is measured
+    twice, with a memory as long as a segment and without; any other has none. --max-samples limits the documents.
+
     Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each with its
     baselines, as a table and as an HTML report with plots. Without --quick this takes hours. Parts are cached: a second
     run is instant, and an interrupted run continues.
@@ -62,8 +69,12 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     Example: mini-bert evaluate --tasks eval/ --only pos,blimp --report grammar.html
 
     Example: mini-bert evaluate --config intrinsic --data wiki.dev.txt
+
+    Example: mini-bert evaluate --segments --model run --data books.dev.txt
     """
-    if not data or quick or tasks is not None or only is not None or report is not None:
+    if segments:
+        _in_segments(data or ["pydocs"], model, length, max_samples, threads, output)
+    elif not data or quick or tasks is not None or only is not None or report is not None:
         from .evaluate_all import evaluate_everything
 
         evaluate_everything(model, data or ["pydocs"], tasks, train, only, quick, max_samples, report or _PAGE, output,
@@ -104,6 +115,22 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
         {"model": model, "data": data, "seed": seed, "length": length, "max_samples": max_samples, **found.to_dict(),
          "baselines_from": str(train) if train is not None else "data"},
         figures, "", by_position, "", by_frequency)
+
+
+def _in_segments(data: list[str], model: str, length: int | None, max_samples: int | None, threads: int,
+                 output: Output) -> None:
+    network, tokenizer = opened(model)
+    require_vocabulary(network, tokenizer)
+    length = network.config.max_seq_length if length is None else length
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
+        found = segment_losses(network, Corpus(made), split="train", length=length, documents=max_samples,
+                               threads=threads)
+    figures = table("memory", "loss", "perplexity", right=("memory", "loss", "perplexity"))
+    for row in found.to_dict()["by_memory"]:
+        figures.add_row(f"{row['memory']} tokens", f"{row['loss']:.4f}", f"{row['perplexity']:.1f}")
+    output.result({"model": model, "data": data, **found.to_dict()}, figures,
+                  f"{found.tokens:,} tokens of {found.documents:,} documents, in segments of {length} tokens")
 
 
 def _loss(loss: float, tokens: int) -> str:

@@ -19,7 +19,7 @@ from ...evaluation.zero_shot.agreement import agreement
 from ...evaluation.zero_shot.facts import probe_factual_knowledge
 from ...evaluation.zero_shot.minimal_pairs import minimal_pairs
 from ...text.corpora.corpus import MANIFEST
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, shown_cost, table
 from ..use.inference import Model, files_of, opened
 
@@ -44,7 +44,7 @@ def _names(paths: list[Path]) -> list[str]:
     return [path.stem for path in paths]
 
 
-def _counts(train: list[str] | None, tokenizer: WordPieceTokenizer, output: Output) -> NgramCounts | None:
+def _counts(train: list[str] | None, tokenizer: Tokenizer, output: Output) -> NgramCounts | None:
     if not train:
         return None
     output.say(f"Counting n-grams of {escape(', '.join(train))} ...")

@@ -14,7 +14,7 @@ from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.corpora.sources import find_sources
 from ...text.masking import Masking
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..output import Output, SeedOption, progress_bar, table
 from .tokenizer import Cased, Files, Strict, Where, load_tokenizer, replaced_bytes, total_size
 
@@ -92,7 +92,7 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
         "original token in parentheses", *shown)
 
 
-def _coloured(tokenizer: WordPieceTokenizer, batch: MLMBatch, row: int) -> Text:
+def _coloured(tokenizer: Tokenizer, batch: MLMBatch, row: int) -> Text:
     text = Text()
     vocabulary, there = tokenizer.vocabulary, batch.attention_mask[row]
     for given, true, chosen in zip(batch.input_ids[row][there].tolist(), batch.target_ids[row][there].tolist(),

@@ -26,7 +26,7 @@ from ...evaluation.tasks.task_names import Task
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.finetune import FinetuneConfig, Progress
 from ...training.workers import workers
 from ..config_file import ConfigOption, with_settings_of_file
@@ -122,7 +122,7 @@ def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> N
         raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
 
 
-def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: WordPieceTokenizer, texts: list[str],
+def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: Tokenizer, texts: list[str],
                threads: int) -> dict[str, Any]:
     """Masked loss and accuracy on the texts, before and after."""
     with TemporaryDirectory() as folder:
@@ -191,7 +191,8 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
 
 
 def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",
-                                                        help="A model that `mini-bert finetune` saved.")],
+                                                        help="A model that `mini-bert finetune` saved, or a "
+                                                             "classifier of transformers.")],
                     texts: Annotated[list[str] | None, typer.Argument(
                         metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,

@@ -9,10 +9,8 @@ from rich.markup import escape
 from ...core.registry import import_options
 from ...errors import ConfigError
 from ...factory import load
-from ...pretrained import model_directory
 from ...text.corpora.corpus import Corpus
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...text.wordpiece.tokenizer_files import VOCAB
+from ...text.opening import has_tokenizer, load_tokenizer
 from ...training.config import TrainingConfig, load_run_config
 from ...training.runs.run import resume_run, start_run
 from ...training.trainer import Trainer
@@ -57,8 +55,8 @@ def pretrain_command(data: Data,
         initial = load(start)
         model = initial.config
     corpus = Corpus(data)
-    if start is not None and (model_directory(start) / VOCAB).is_file():
-        corpus.require_vocabulary(WordPieceTokenizer.load(start))     # otherwise its ids would mean other tokens
+    if start is not None and has_tokenizer(start):
+        corpus.require_vocabulary(load_tokenizer(start))     # otherwise its ids would mean other tokens
     display = TrainingDisplay(output.quiet)
     trainer = start_run(model, training, corpus, out, initial=initial, listener=display)
     display.said(_opening(trainer, corpus, training))

@@ -12,9 +12,10 @@ from rich.text import Text
 from ...errors import InputError, VocabularyError
 from ...files import claimed
 from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
-from ...text.wordpiece.learn import count_words, learn_vocabulary
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...text.wordpiece.tokenizer_files import require_free
+from ...text.learner import LearnerOf
+from ...text.opening import load_tokenizer as load_any
+from ...text.opening import require_free
+from ...text.tokenizer import Tokenizer
 from ..lines import read_lines
 from ..output import Output, progress_bar, table
 
@@ -32,18 +33,31 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The tex
 
 @app.command("train")
 def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o", help="The directory to write.")],
+                  kind: Annotated[str, typer.Option(help="wordpiece, BERT's; or byte_bpe, that of GPT-2 and "
+                                                         "RoBERTa.")] = "wordpiece",
                   vocab_size: Annotated[int, typer.Option(min=10, help="Size of the vocabulary.")] = 8192,
-                  cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
+                  cased: Annotated[bool | None, typer.Option(
+                      "--cased/--uncased", help="wordpiece: keep case and accents; default: uncased.")] = None,
                   min_frequency: Annotated[int, typer.Option(min=1, help="Merge only pairs this frequent.")] = 2,
-                  alphabet_limit: Annotated[int, typer.Option(min=1, help="Most characters to include.")] = 1000,
+                  alphabet_limit: Annotated[int | None, typer.Option(
+                      min=1, help="wordpiece: most characters to include; default: 1000.")] = None,
+                  layout: Annotated[str | None, typer.Option(
+                      help="byte_bpe: the special tokens of bert (default), roberta or gpt2.")] = None,
+                  prefix_space: Annotated[bool | None, typer.Option(
+                      "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its first "
+                      "word is like any other; default: do.")] = None,
                   strict: Strict = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
                   *, output: Output) -> None:
-    """Learn a WordPiece vocabulary from text. The same text gives the same vocabulary.
+    """Learn a vocabulary from text. The same text gives the same vocabulary.
 
     Example: mini-bert tokenizer train corpus/*.txt --vocab-size 8192 --out tokenizer
+
+    Example: mini-bert tokenizer train corpus/*.txt --kind byte_bpe --layout roberta --out tokenizer
     """
     start = perf_counter()
+    learner = LearnerOf(kind, {"lowercase": None if cased is None else not cased, "min_frequency": min_frequency,
+                               "alphabet_limit": alphabet_limit, "layout": layout, "add_prefix_space": prefix_space})
     with claimed(out, VocabularyError(f"Another process is writing {out}."), VocabularyError) as claim:
         require_free(out, overwrite)
         sources, report = find_sources(files), ReadingReport()
@@ -55,23 +69,23 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                     bar.update(task, completed=report.bytes_read)
                     yield paragraph or ""
 
-            words = count_words(texts(), lowercase=not cased)
+            words = learner.count(texts())
         with output.progress("merging pairs", vocab_size) as progress:
-            vocabulary = learn_vocabulary(words, vocab_size, min_frequency=min_frequency, alphabet_limit=alphabet_limit,
-                                          progress=progress)
+            made = learner.learn(words, vocab_size, progress)
         with claim.filled(lambda old: require_free(old, overwrite)) as folder:
-            WordPieceTokenizer(vocabulary, lowercase=not cased).save(folder)
-    data = {"out": str(out), "vocab_size": len(vocabulary), "words": len(words), "occurrences": words.total(),
+            made.save(folder)
+    data = {"out": str(out), "kind": kind, "vocab_size": len(made), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
-    output.result(data, f"{len(vocabulary):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
+    output.result(data, f"{len(made):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
                   *replaced_bytes(report.invalid, report.first_invalid))
 
 
 @app.command("encode")
 def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None,
-                   no_special: Annotated[bool, typer.Option("--no-special", help="Omit \\[CLS] and \\[SEP].")] = False,
+                   no_special: Annotated[bool, typer.Option(
+                       "--no-special", help="Omit special tokens such as \\[CLS].")] = False,
                    strict: Strict = False, *, output: Output) -> None:
     """Print the token ids of a text, one line of ids per line of text.
 
@@ -132,9 +146,9 @@ def replaced_bytes(count: int, first: str | None) -> list[str]:
         if count else []
 
 
-def load_tokenizer(where: str, cased: bool | None) -> WordPieceTokenizer:
+def load_tokenizer(where: str, cased: bool | None) -> Tokenizer:
     """Load a command's tokenizer; `cased` is None unless --cased or --uncased is given."""
-    return WordPieceTokenizer.load(where, lowercase=None if cased is None else not cased)
+    return load_any(where, lowercase=None if cased is None else not cased)
 
 
 def _numbers(line: str) -> list[int]:

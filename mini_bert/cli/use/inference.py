@@ -20,7 +20,8 @@ from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
 from ...text.corpora.sources import ReadingReport, find_sources
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.opening import load_tokenizer
+from ...text.tokenizer import Tokenizer
 from ..output import Output, table
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
@@ -30,9 +31,9 @@ Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per
 _BAR = 30                     # characters of a bar for probability 1
 
 
-def opened(name: str) -> tuple[MiniBERT, WordPieceTokenizer]:
+def opened(name: str) -> tuple[MiniBERT, Tokenizer]:
     """Load a model and its tokenizer."""
-    return load(name), WordPieceTokenizer.load(name)
+    return load(name), load_tokenizer(name)
 
 
 def files_of(option: str, names: list[str] | None) -> list[Path]:
@@ -50,7 +51,7 @@ class TextLine(NamedTuple):
     number: int               # in its file, from 1
 
 
-def placed_lines(files: list[str] | None) -> list[TextLine]:
+def text_lines(files: list[str] | None) -> list[TextLine]:
     """The lines of the files, or of standard input, that are not blank."""
     found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"])
              for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
@@ -60,8 +61,8 @@ def placed_lines(files: list[str] | None) -> list[TextLine]:
 
 
 def lines(files: list[str] | None) -> list[str]:
-    """The texts of `placed_lines`."""
-    return [line.text for line in placed_lines(files)]
+    """The texts of `text_lines`."""
+    return [line.text for line in text_lines(files)]
 
 
 def _truncated(texts: int, model: MiniBERT) -> list[str]:
@@ -98,7 +99,7 @@ def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
     output.result({"model": model, "results": data}, *shown)
 
 
-def _filled(model: MiniBERT, tokenizer: WordPieceTokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
+def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: str) -> list[list[Candidate]]:
     try:
         return fill_mask(model, tokenizer, text, top)
     except InputError as error:
@@ -157,7 +158,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = opened(model)
-    given, too_long = placed_lines(files), list[int]()
+    given, too_long = text_lines(files), list[int]()
     with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
                         too_long=too_long, progress=progress)

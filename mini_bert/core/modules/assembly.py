@@ -40,6 +40,11 @@ class Modules:
                 yield from part.layout()
 
     @property
+    def has_logits(self) -> bool:
+        """Does the model have a head, so that its `forward` gives something?"""
+        return not isinstance(self.mlm_head, NoHead)
+
+    @property
     def predicts_words(self) -> bool:
         """Does the model have an MLM head?"""
         return not isinstance(self.mlm_head, NoHead | ReplacedTokensHead)

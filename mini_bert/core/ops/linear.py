@@ -23,7 +23,7 @@ def linear_forward(x: Array, W: Array, b: Array | None = None) -> tuple[Array, L
 
 
 def _product(x: Array, W: Array) -> Array:
-    """x W. BLAS copies W in panels as wide as they may be; for a vocabulary's W narrower ones spare 30 MB a thread."""
+    """x W. BLAS copies W in panels as wide as they may be; for a vocabulary's W narrower ones save 30 MB per thread."""
     if W.shape[1] <= _WIDEST:
         return x @ W
     y = np.empty((len(x), W.shape[1]), x.dtype)

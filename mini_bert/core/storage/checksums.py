@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from ...files import write_files
-from ...readers import open_file, read_json
+from ...readers import is_file, open_file, read_json
 
 CHECKSUMS = "checksums.json"
 
@@ -18,11 +18,19 @@ def write_checksums(directory: Path) -> None:
     write_files(directory, {CHECKSUMS: json.dumps(sums, indent=2).encode()})
 
 
+def covered(directory: Path) -> set[str]:
+    """The names of the files that the checksums cover; none if they cannot be read."""
+    try:
+        return set(read_json(directory / CHECKSUMS, CheckpointError))
+    except CheckpointError:
+        return set()
+
+
 def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> None:
     """Refuse a directory that lacks a needed file or has changed since it was written; `only` these files, if given."""
     try:
         sums = read_json(directory / CHECKSUMS, CheckpointError)
-        if not needed <= sums.keys():
+        if not needed <= sums.keys() or not all(Path(name).name == name for name in sums):
             raise ValueError
         damaged = [name for name, digest in sums.items()
                    if (only is None or name in only) and _checksum(directory / name) != digest]
@@ -35,11 +43,7 @@ def verify(directory: Path, needed: Set[str], only: Set[str] | None = None) -> N
 
 def verify_if_checked(directory: Path, files: Set[str]) -> None:
     """Verify these files of a directory that has checksums; others may have none."""
-    try:
-        checked = (directory / CHECKSUMS).is_file()
-    except (OSError, ValueError):             # a name that no file can have
-        checked = False
-    if checked:
+    if is_file(directory / CHECKSUMS):
         verify(directory, files, files)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from ...errors import CheckpointError
 from ...files import save_files
-from ...readers import read_json, shown
+from ...readers import exists, read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
 from ..modules.assembly import TaskSpec, parameter_specs
@@ -46,7 +47,7 @@ class Opened(NamedTuple):
     config: ModelConfig
     tensors: Tensors
     task: TaskSpec | None = None
-    model_type: str | None = None     # as the config calls it
+    described: Mapping[str, Any] = MappingProxyType({})       # config.json, if it is in another layout than ours
     vocab_digest: str | None = None   # of the vocabulary that the model was saved with, if it is known
 
 
@@ -125,17 +126,21 @@ def register_layout(layout: Layout) -> None:
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
                 dtype: npt.DTypeLike | None = None, vocab_digest: str | None = None, task: TaskSpec | None = None,
-                model_type: str | None = None) -> None:
+                described: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Write a model's two files, in this precision if given; both are whole on disk before either takes its name.
 
-    The layout is the first that can hold the model, one for this `model_type` before others.
+    The layout is the first that can hold the model; that of the config.json which the model was read from, `described`,
+    comes before others, and what we have no field for is written again.
     """
     if not np.isfinite(params.flat).all():
         raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
-    by_choice = sorted(_layouts, key=lambda layout: model_type not in layout.model_types)
+    known = described.get("model_type")
+    by_choice = sorted(_layouts, key=lambda layout: known not in layout.model_types)
     layout = next(layout for layout in by_choice if layout.fits(config, task))
     description, tensors = layout.write(config, task, params)
+    if known in layout.model_types:
+        description = {**described, **description}
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:
@@ -179,13 +184,9 @@ def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError
 
 def _model_directory(directory: Path) -> Path:
     """The directory itself, or the part of a sentence-transformers directory that holds the encoder."""
-    try:
-        there, is_directory = directory.exists(), directory.is_dir()
-    except (OSError, ValueError):             # a name that nothing can have
-        there, is_directory = False, False
-    if not there:
+    if not exists(directory):
         raise CheckpointError(f"There is no directory {str(directory)[:200]}.")
-    if not is_directory:
+    if not directory.is_dir():
         raise CheckpointError(f"{directory} is a file; name a directory that holds {CONFIG} and {WEIGHTS}. "
                               "Pickled files (.pkl, .pt) are not opened, as they can run code; of a directory's "
                               "pytorch_model.bin the tensors are read, and nothing is run.")

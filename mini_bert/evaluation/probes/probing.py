@@ -18,7 +18,7 @@ from ...core.arrays import IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_minimal_pairs
 from ..formats.conllu import Sentence
@@ -214,7 +214,7 @@ class _Outcome(NamedTuple):
     mix: list[float]
 
 
-def probe_labels(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, train: Sequence[Sentence],
+def probe_labels(model: MiniBERT, tokenizer: Tokenizer, task: str, train: Sequence[Sentence],
                  test: Sequence[Sentence], dev: Sequence[Sentence] | None = None, options: ProbeOptions | None = None,
                  progress: ProbeProgress | None = None) -> ProbeReport:
     """Probe every layer, and a learned mix of them, for the labels of a task: pos, deplabel or ner."""
@@ -318,7 +318,7 @@ class ProbeData(NamedTuple):
     dev: Sequence[Sentence] | None = None
 
 
-def probe(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, data: ProbeData,
+def probe(model: MiniBERT, tokenizer: Tokenizer, task: str, data: ProbeData,
           options: ProbeOptions | None = None, progress: ProbeProgress | None = None) -> dict[str, Any]:
     """Run one of TASKS; the result is plain data for JSON."""
     options = options or ProbeOptions()
@@ -331,7 +331,7 @@ def probe(model: MiniBERT, tokenizer: WordPieceTokenizer, task: str, data: Probe
 
 
 def analyze_linguistic_probes(model: MiniBERT, probe_tasks: Mapping[str, ProbeData],
-                              tokenizer: WordPieceTokenizer | None = None, options: ProbeOptions | None = None,
+                              tokenizer: Tokenizer | None = None, options: ProbeOptions | None = None,
                               progress: ProbeProgress | None = None) -> dict[str, dict[str, Any]]:
     """Probe the model for each task (pos, dep, deplabel, ner) on its data, with baselines.
 
@@ -347,7 +347,7 @@ def analyze_linguistic_probes(model: MiniBERT, probe_tasks: Mapping[str, ProbeDa
             for task, data in probe_tasks.items()}
 
 
-def probe_syntactic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+def probe_syntactic_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None,
                               train: Sequence[Sentence] | None = None, test: Sequence[Sentence] | None = None,
                               dev: Sequence[Sentence] | None = None,
                               options: ProbeOptions | None = None) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from ...core.model import MiniBERT
 from ...errors import DataError
 from ...inference.inputs import require_vocabulary
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..formats.conllu import Sentence
 from ..samples import sampled
@@ -48,7 +48,7 @@ class ProbeSets:
         most = room // max(each, 1)
         return [names[start : start + most] for start in range(0, len(names), most)]
 
-    def vectors(self, model: MiniBERT, tokenizer: WordPieceTokenizer, *, layers: Sequence[str] | None = None,
+    def vectors(self, model: MiniBERT, tokenizer: Tokenizer, *, layers: Sequence[str] | None = None,
                 pooling: str = "ends", team: Workers | None = None,
                 progress: Callable[[int], None] | None = None) -> dict[str, dict[str, QuantisedVectors]]:
         """layer -> split -> the vectors of all words. `progress` is called with the number of windows done so far."""
@@ -70,7 +70,7 @@ class ProbeSets:
                 made[name][split] = vectors
         return made
 
-    def each_group(self, model: MiniBERT, tokenizer: WordPieceTokenizer, groups: Sequence[Sequence[str]],
+    def each_group(self, model: MiniBERT, tokenizer: Tokenizer, groups: Sequence[Sequence[str]],
                    use: Callable[[dict[str, dict[str, QuantisedVectors]]], None], *, pooling: str, centred: bool,
                    team: Workers, progress: Callable[[int, int], None]) -> None:
         """Call `use` with the scaled vectors of each group of layers; those of one group are held at a time.
@@ -95,7 +95,7 @@ class ProbeSets:
         return {split: alignment.report.to_dict() for split, alignment in self.alignments.items()}
 
 
-def probe_sets(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence], test: Sequence[Sentence],
+def probe_sets(model: MiniBERT, tokenizer: Tokenizer, train: Sequence[Sentence], test: Sequence[Sentence],
                dev: Sequence[Sentence] | None = None, *, max_samples: int | None = None, seed: int = 0,
                max_bytes: int = MAX_BYTES) -> ProbeSets:
     """Prepare the three sets, each with at most `max_samples` sentences drawn by the seed.

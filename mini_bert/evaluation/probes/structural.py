@@ -26,7 +26,7 @@ from ...core.model import MiniBERT
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import DataError, InputError
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
 from ..formats.conllu import Sentence
 from ..statistics import Interval, over_seeds
@@ -214,7 +214,7 @@ _Scores = tuple[StructuralScores, StructuralScores]       # on the development a
 _Job = tuple[str, int, int]                               # layer, seed, rank
 
 
-def probe_dependencies(model: MiniBERT, tokenizer: WordPieceTokenizer, train: Sequence[Sentence],
+def probe_dependencies(model: MiniBERT, tokenizer: Tokenizer, train: Sequence[Sentence],
                        test: Sequence[Sentence], dev: Sequence[Sentence] | None = None, *,
                        layers: Sequence[str] | None = None, rank: int = 64, rank_curve: Sequence[int] = (),
                        seeds: int = 3, seed: int = 0, max_samples: int | None = None, threads: int = 0,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...inference.inputs import pad_sequences, require_vocabulary
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..result import Result
 
@@ -50,7 +50,7 @@ class Alignment:
     report: AlignmentReport
 
 
-def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]],
+def align_words(tokenizer: Tokenizer, sentences: Iterable[Sequence[str]],
                 max_seq_length: int) -> Alignment:
     """Tokenise all words into windows of at most `max_seq_length` ids."""
     room = max_seq_length - _SPECIAL
@@ -89,7 +89,7 @@ def align_words(tokenizer: WordPieceTokenizer, sentences: Iterable[Sequence[str]
 class _WordIds(dict[str, list[int]]):
     """word -> ids, at least one and at most `room`; counts words that were cut, empty or unknown."""
 
-    def __init__(self, tokenizer: WordPieceTokenizer, room: int):
+    def __init__(self, tokenizer: Tokenizer, room: int):
         super().__init__()
         self.tokenizer, self.room = tokenizer, room
         self.cut = self.empty = self.unknown = 0
@@ -97,7 +97,7 @@ class _WordIds(dict[str, list[int]]):
 
     def __missing__(self, word: str) -> list[int]:
         unk = self.tokenizer.vocabulary.unk
-        ids = self.tokenizer.ids(word)
+        ids = self.tokenizer.word_ids(word)
         odd = (len(ids) > self.room, not ids, unk in ids)
         if any(odd):
             self._odd[word] = odd
@@ -154,7 +154,7 @@ def chosen_layers(model: MiniBERT, layers: Sequence[str] | None) -> list[str]:
 Put = Callable[[int, Ints, npt.NDArray[Any], Ints, Ints], None]
 
 
-def read_states(model: MiniBERT, tokenizer: WordPieceTokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
+def read_states(model: MiniBERT, tokenizer: Tokenizer, alignment: Alignment, names: Sequence[str], put: Put, *,
                 team: Workers | None = None, progress: Callable[[int], None] | None = None) -> None:
     """Run the model over all windows, and pass the hidden states of the words to `put`.
 

@@ -31,7 +31,7 @@ from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...inference.inputs import pad_sequences
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..model_tokenizer import model_tokenizer
 from ..probabilities import Floats
 from ..result import Result
@@ -129,7 +129,7 @@ class CompositionReport(Result):
     left_out: dict[str, str]      # built-in categories that this model cannot be tested on, and why
 
 
-def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTokenizer | Cases | None = None,
+def measure_compositional_understanding(model: MiniBERT, tokenizer: Tokenizer | Cases | None = None,
                                         test_cases: Cases | None = None, *, seed: int = 0) -> CompositionReport:
     """The score of each category of `test_cases`, by default of the built-in cases; `seed` draws the untrained model.
 
@@ -137,7 +137,7 @@ def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTok
     too. A case with an answer that is not a single piece of the vocabulary is left out and listed. Phrases are scored
     in the last layer; the scores of all layers are in `by_layer`.
     """
-    if tokenizer is not None and not isinstance(tokenizer, WordPieceTokenizer):
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer, test_cases = None, tokenizer
     tokenizer = model_tokenizer(model, tokenizer)
     cases = built_in_cases() if test_cases is None else list(test_cases)
@@ -165,14 +165,14 @@ def measure_compositional_understanding(model: MiniBERT, tokenizer: WordPieceTok
     return CompositionReport(found, left_out)
 
 
-def _known(tokenizer: WordPieceTokenizer, *words: str) -> bool:
+def _known(tokenizer: Tokenizer, *words: str) -> bool:
     return all(single_piece(tokenizer, word) is not None for word in words)
 
 
 # -------------------------------------------------------------------- contrasts
 
 
-def _contrasts(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer,
+def _contrasts(model: MiniBERT, untrained: MiniBERT, tokenizer: Tokenizer,
                cases: list[Contrast]) -> CategoryScore:
     if not model.modules.predicts_words:
         raise DataError(f"{cases[0].category!r} needs predictions of words, but the model has no MLM head.")
@@ -204,9 +204,10 @@ class _Preferences(NamedTuple):
     control_change: float
 
 
-def _preferences(model: MiniBERT, tokenizer: WordPieceTokenizer, cases: list[Contrast]) -> _Preferences:
+def _preferences(model: MiniBERT, tokenizer: Tokenizer, cases: list[Contrast]) -> _Preferences:
     texts = [text for case in cases for text in (case.first, case.second, case.control_first, case.control_second)]
-    answers = np.array([[tokenizer.ids(case.first_answer)[0], tokenizer.ids(case.second_answer)[0]] for case in cases])
+    answers = np.array([[tokenizer.word_ids(answer)[0] for answer in (case.first_answer, case.second_answer)]
+                        for case in cases])
     preferred = np.empty((len(cases), 4))
     changes = np.zeros(2)
     step = _TEXTS_AT_A_TIME // 4
@@ -221,9 +222,9 @@ def _preferences(model: MiniBERT, tokenizer: WordPieceTokenizer, cases: list[Con
     return _Preferences(*preferred.T, *(changes / len(cases)).tolist())
 
 
-def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]) -> Array:
+def _at_masks(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str]) -> Array:
     """The logits (N, V) at the one [MASK] of each text."""
-    rows = [tokenizer.encode(text) for text in texts]
+    rows = [tokenizer.encode(tokenizer.with_mask(text)) for text in texts]
     for text, row in zip(texts, rows, strict=True):
         if row.count(tokenizer.vocabulary.mask) != 1:
             raise DataError(f"The text of a contrast needs exactly one [MASK], unlike {text!r}.")
@@ -237,7 +238,7 @@ def _at_masks(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[st
 # -------------------------------------------------------------------- phrases
 
 
-def _phrases(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer,
+def _phrases(model: MiniBERT, untrained: MiniBERT, tokenizer: Tokenizer,
              cases: list[Phrase]) -> tuple[CategoryScore, CategoryScore]:
     """The score of the phrases' vectors, and that of their nouns' vectors."""
     used = [case for case in cases if _known(tokenizer, case.adjective, case.noun)]
@@ -256,7 +257,7 @@ def _phrases(model: MiniBERT, untrained: MiniBERT, tokenizer: WordPieceTokenizer
     return score(0), score(1)
 
 
-def _phrase_wins(model: MiniBERT, tokenizer: WordPieceTokenizer,
+def _phrase_wins(model: MiniBERT, tokenizer: Tokenizer,
                  cases: list[Phrase]) -> dict[str, tuple[Floats, Floats]]:
     """By layer: the share of controls that are less similar to each phrase, and to its noun, than the sum of its parts.
 

@@ -25,7 +25,7 @@ from ...randomness import generator
 from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.masking import Masking
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.update import BatchGradients
 from ...training.workers import Workers, workers
 from ..metrics import Calibration, Ranks, compute_calibration, compute_gradient_norm, compute_perplexity, target_ranks
@@ -90,7 +90,7 @@ class _Sample:
     empty: int
 
 
-def intrinsic(model: MiniBERT, tokenizer: WordPieceTokenizer, corpus_or_texts: Corpus | Sequence[str], *,
+def intrinsic(model: MiniBERT, tokenizer: Tokenizer, corpus_or_texts: Corpus | Sequence[str], *,
               seed: int = 0, threads: int = 0, max_sequences: int = 256, split: str = "heldout",
               length: int | None = None) -> IntrinsicReport:
     """Measure a model on a split of a prepared corpus or on texts; `max_sequences` are drawn by the seed.
@@ -139,7 +139,7 @@ def _of_corpus(corpus: Corpus, split: str, T: int, most: int, seed: int) -> _Sam
     return _Sample(found, len(batches.sequences) - wanted, 0, 0)
 
 
-def _of_texts(tokenizer: WordPieceTokenizer, texts: Sequence[str], T: int, most: int, seed: int) -> _Sample:
+def _of_texts(tokenizer: Tokenizer, texts: Sequence[str], T: int, most: int, seed: int) -> _Sample:
     vocabulary = tokenizer.vocabulary
     order = generator(seed, "intrinsic", "texts").permutation(len(texts)).tolist()
     rows: dict[int, list[int]] = {}

@@ -23,7 +23,7 @@ from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_words
 from ..formats.words import Analogies, Similarity, read_words
@@ -53,14 +53,14 @@ class Contexts(NamedTuple):
     words: IntArray
 
 
-def words_alone(tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int) -> Contexts:
+def words_alone(tokenizer: Tokenizer, words: Sequence[Pieces], longest: int) -> Contexts:
     """Each word alone as a sentence."""
     parts = [ids[: longest - 2] for ids in words]
     return Contexts([tokenizer.with_special(ids) for ids in parts], [(1, 1 + len(ids)) for ids in parts],
                     np.arange(len(words)))
 
 
-def words_in_text(text: Iterable[str], tokenizer: WordPieceTokenizer, words: Sequence[Pieces], longest: int, *,
+def words_in_text(text: Iterable[str], tokenizer: Tokenizer, words: Sequence[Pieces], longest: int, *,
                   most: int = CONTEXTS, seed: int = 0) -> Contexts:
     """At most `most` sentences of the text for each word, drawn by the seed; a long sentence is cut around the word."""
     ids, counts = tokenizer.ids_array(sentence for paragraph in text for sentence in split_sentences(paragraph))
@@ -190,7 +190,7 @@ class SemanticReport(Result):
     invalid_bytes: int            # bytes of the text that were not UTF-8 and were replaced
 
 
-def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+def probe_semantic_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None,
                              names: Sequence[str | PathLike[str]] | None = None, *,
                              text: Sequence[str] | None = None, layers: Sequence[int] | None = None,
                              contexts: int = CONTEXTS, max_samples: int | None = None, seed: int = 0,
@@ -211,7 +211,7 @@ def probe_semantic_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | No
         raise DataError("No file of words was given.")
     spelled = [word for data in files for group in (data.pairs if isinstance(data, Similarity) else data.questions)
                for word in group]
-    pieces = {word: tuple(tokenizer.ids(word)) for word in dict.fromkeys(spelled)}
+    pieces = {word: tuple(tokenizer.word_ids(word)) for word in dict.fromkeys(spelled)}
     # words that an uncased tokenizer does not distinguish are one word
     known = list(dict.fromkeys(ids for ids in pieces.values() if ids and tokenizer.vocabulary.unk not in ids))
     if not known:

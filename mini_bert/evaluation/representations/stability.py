@@ -23,7 +23,7 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...inference.inputs import Progress, batches_by_length, pad_sequences
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..built_in import SENTENCES
 from ..model_tokenizer import model_tokenizer
 from ..result import Result
@@ -148,7 +148,7 @@ class StabilityReport(Result):
 # -------------------------------------------------------------------- measuring
 
 
-def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokenizer | Perturbations | None = None,
+def measure_representation_stability(model: MiniBERT, tokenizer: Tokenizer | Perturbations | None = None,
                                      texts: Sequence[str] = SENTENCES, perturbations: Perturbations | None = None, *,
                                      seeds: Sequence[int] = (0, 1, 2), batch_size: int = 32,
                                      progress: Progress | None = None) -> StabilityReport:
@@ -158,7 +158,7 @@ def measure_representation_stability(model: MiniBERT, tokenizer: WordPieceTokeni
     depend on the seed, its name and the index of the text. The tokenizer is by default that of the loaded model, and
     the texts are a few built-in sentences; `measure_representation_stability(model, perturbations)` works too.
     """
-    if tokenizer is not None and not isinstance(tokenizer, WordPieceTokenizer):
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer, perturbations = None, tokenizer
     if isinstance(texts, str):
         raise InputError("Stability takes a list of texts; put a single text into a list.")
@@ -207,7 +207,7 @@ def _chosen(perturbations: Perturbations | None) -> dict[str, Perturbation]:
 class _Vectors:
     """The unit vectors of the ordinary tokens (N, H) and of the sentences (n, H), by layer."""
 
-    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str]):
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str]):
         self.rows = [tokenizer.encode(text, max_length=model.config.max_seq_length) for text in texts]
         ids, mask = pad_sequences(self.rows, tokenizer.vocabulary.pad)
         counted = mask & tokenizer.vocabulary.ordinary[ids]
@@ -231,7 +231,7 @@ class _CosineCollector:
         self.changed = self.unseen = self.impossible = 0
 
     def add(self, run: int, before: _Vectors, changed: list[str | None], model: MiniBERT,
-            tokenizer: WordPieceTokenizer) -> None:
+            tokenizer: Tokenizer) -> None:
         possible = [(i, text) for i, text in enumerate(changed) if text is not None]
         self.impossible += len(changed) - len(possible)
         pairs = []

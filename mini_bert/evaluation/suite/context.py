@@ -16,7 +16,7 @@ from ...text.corpora.corpus import MANIFEST, Corpus
 from ...text.corpora.prepare import prepare
 from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..formats.conllu import Sentence
 from ..formats.reading import load_sentences
 from ..masked_lm import Frequencies
@@ -75,7 +75,7 @@ QUICK = SampleSizes(sequences=1024, sample_sequences=64, texts=60, sentences=800
 class EvaluationContext:
     """The data of one evaluation, prepared on first use; use it in a `with` block."""
 
-    def __init__(self, model: MiniBERT, tokenizer: WordPieceTokenizer, text: Sequence[str], tasks: TaskFolder,
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, text: Sequence[str], tasks: TaskFolder,
                  sizes: SampleSizes, *, train: str | PathLike[str] | None = None, length: int = 64, seed: int = 0,
                  threads: int = 0, report: ReportProgress | None = None):
         require_vocabulary(model, tokenizer)

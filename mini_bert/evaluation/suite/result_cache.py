@@ -2,7 +2,8 @@
 
 The key of a result is a digest of everything that it depends on: the files of model and data, the options, and the
 source code of the package and of the user's own files that registered words. The cache is in MINI_BERT_CACHE, or in
-mini-bert in the user's cache folder; it may be deleted at any time.
+mini-bert in the user's cache folder; it may be deleted at any time. An entry has a digest of its result: one that has
+changed since it was written is computed again.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.registry import plugin_paths
+from ...core.storage.digests import DIGEST, json_digest
 from ...errors import CheckpointError, DataError
 from ...files import write_files
 from ...pretrained import model_directory
@@ -39,11 +41,11 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     if not fresh:
         with suppress(DataError):         # a damaged entry is computed again
             known = read_json_if_there(folder / name, DataError)
-            if known is not None:
-                return known
+            if known is not None and known.get(DIGEST) == json_digest(known.get("result")):
+                return dict(known["result"])
     result: dict[str, Any] = json.loads(json.dumps(compute()))        # the same as when it is read from the cache
     with suppress(CheckpointError):       # the cache cannot be written; the result is still valid
-        write_files(folder, {name: json.dumps(result).encode()})
+        write_files(folder, {name: json.dumps({"result": result, DIGEST: json_digest(result)}).encode()})
     return result
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError, NumericalError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.runs.process_memory import peak_resident_bytes
 from ..formats.agreement import agreement_files, read_agreement
 from ..formats.lama import read_facts
@@ -115,7 +115,7 @@ def chosen_parts(only: Sequence[str] | None) -> list[str]:
     return [name for name in PARTS if not only or name in only]
 
 
-def comprehensive_evaluation(model: MiniBERT, tokenizer: WordPieceTokenizer, *, text: Sequence[str] = ("pydocs",),
+def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Sequence[str] = ("pydocs",),
                              tasks: str | PathLike[str] | None = None, train: str | PathLike[str] | None = None,
                              sizes: SampleSizes = FULL, only: Sequence[str] | None = None, length: int | None = None,
                              seed: int = 0, threads: int = 0, fresh: bool = False,
@@ -180,7 +180,7 @@ def _title(part: EvaluationPart, folder: TaskFolder) -> str:
     return MENTIONS if mentions else part.title
 
 
-def _fingerprint(model: MiniBERT, tokenizer: WordPieceTokenizer) -> str:
+def _fingerprint(model: MiniBERT, tokenizer: Tokenizer) -> str:
     """A digest of the model: weights, config and tokenizer."""
     digest = blake2b(np.ascontiguousarray(model.params.flat).view(np.uint8).data, digest_size=16)
     about = [model.config.to_dict(), list(tokenizer.vocabulary), tokenizer.lowercase, tokenizer.strip_accents]

@@ -10,7 +10,7 @@ from ...text.wordpiece.normalise import normaliser
 from ...training.workers import Workers
 from ..formats.squad import Question
 from ..formats.tables import Labelled
-from .bio import entity_spans
+from .bio import entity_spans, is_bio
 from .encode import encode_questions, encode_texts, encode_words
 from .predict import answers, labels_of_texts, labels_of_words
 from .storage import SavedTask
@@ -61,8 +61,9 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
     records = []
     for number, line in enumerate(lines, 1):
         first, *others = line.split("\t")
-        if len(others) != saved.pairs:
-            wanted = "two texts separated by a tab" if saved.pairs else "one text without tabs"
+        if len(others) > 1 or saved.pairs not in (None, bool(others)):
+            wanted = "two texts separated by a tab" if saved.pairs else "one text without tabs" \
+                if saved.pairs is not None else "one text, or two separated by a tab"
             raise DataError(f"Line {number} has {1 + len(others)} columns; this model takes {wanted}.")
         records.append(Labelled(first, others[0] if others else None, ""))
     config = saved.model.config
@@ -74,7 +75,7 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
             for number, (line, i, row) in enumerate(zip(lines, best.tolist(), probabilities, strict=True))]
 
 
-def placed_words(line: str) -> Iterator[WordSpan]:
+def word_spans(line: str) -> Iterator[WordSpan]:
     """The words of a line; punctuation marks are separate words, as in the training data for entities."""
     table = normaliser(False, False)
     letters, first, last = "", 0, 0
@@ -89,12 +90,20 @@ def placed_words(line: str) -> Iterator[WordSpan]:
 
 
 def _entities(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineAnswer]:
-    sentences = [list(placed_words(line)) for line in lines]
+    sentences = [list(word_spans(line)) for line in lines]
     encoded = encode_words([[placed.word for placed in sentence] for sentence in sentences], None, saved.tokenizer,
                            saved.model.config.max_seq_length)
     found = labels_of_words(saved.model, encoded, len(lines), team)
     results = []
+    bio = all(map(is_bio, saved.labels))
     for number, (line, words, labels) in enumerate(zip(lines, sentences, found, strict=True)):
+        if not bio:                               # parts of speech, for instance: a label of each word
+            tagged = [{"text": word.word, "label": saved.labels[i], "start": word.start, "end": word.end}
+                      for word, i in zip(words, labels, strict=True)]
+            results.append(LineAnswer(line, " ".join(f"{item['text']}/{item['label']}" for item in tagged), None,
+                                      {"words": tagged, "in_parts": number in encoded.long,
+                                       "words_cut": encoded.shortened.get(number, 0)}))
+            continue
         spans = [(words[a].start, words[b - 1].end, kind) for a, b, kind in entity_spans([saved.labels[i]
                                                                                           for i in labels])]
         named = [{"text": line[start:end], "kind": kind, "start": start, "end": end} for start, end, kind in spans]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...core.task_model import TaskBatch
 from ...errors import DataError
 from ...inference.inputs import pad_sequences
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..formats.squad import Question
 from ..formats.tables import Labelled
 
@@ -90,7 +90,7 @@ def label_numbers(labels: Sequence[str], known: Sequence[str], source: str) -> l
     return [numbers[label] for label in labels]
 
 
-def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, longest: int, labels: Sequence[str], *,
+def encode_texts(records: Sequence[Labelled], tokenizer: Tokenizer, longest: int, labels: Sequence[str], *,
                  with_types: bool, source: str = "The data") -> Encoded:
     """Texts or pairs with one label each; with empty `labels` all answers are 0."""
     numbers = label_numbers([record.label for record in records], labels, source) if labels else [0] * len(records)
@@ -101,11 +101,11 @@ def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, lon
             types = [0] * len(ids)
             if len(ids) > longest:
                 made.long.add(i)
-            ids, types = [*ids[: longest - 1], ids[-1]] if len(ids) > longest else ids, types[:longest]
+                ids, types = tokenizer.encode(record.text, max_length=longest), types[:longest]
         else:
-            whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair)) + 3
+            whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair))
             ids, types = tokenizer.encode_pair(record.text, record.pair, max_length=longest)
-            if whole > longest:
+            if whole + tokenizer.template.added(pair=True) > longest:
                 made.long.add(i)
         made.rows.append(ids)
         made.answers.append([number])
@@ -116,18 +116,18 @@ def encode_texts(records: Sequence[Labelled], tokenizer: WordPieceTokenizer, lon
 
 
 def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None,
-                 tokenizer: WordPieceTokenizer, longest: int) -> Encoded:
+                 tokenizer: Tokenizer, longest: int) -> Encoded:
     """Words with one label each, at the first piece; a long sentence becomes several sequences of whole words."""
     made = Encoded(tokenizer.vocabulary.pad, places=[])
     assert made.places is not None
-    room = longest - 2
+    room = longest - tokenizer.template.added()
     for owner, words in enumerate(sentences):
         ids: list[int] = []
         starts: list[int] = []
         answers: list[int] = []
         parts = 0
         for number, word in enumerate(words):
-            whole = tokenizer.ids(word) or [tokenizer.vocabulary.unk]
+            whole = tokenizer.word_ids(word) or [tokenizer.vocabulary.unk]
             pieces = whole[:room]
             if len(whole) > room:
                 made.shortened[owner] = made.shortened.get(owner, 0) + 1
@@ -135,7 +135,7 @@ def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[i
                 _add_words(made, tokenizer, ids, starts, answers, owner)
                 ids, starts, answers = [], [], []
                 parts += 1
-            starts.append(len(ids) + 1)
+            starts.append(len(tokenizer.template.before) + len(ids))
             ids += pieces
             answers.append(0 if labels is None else labels[owner][number])
         if ids:
@@ -145,7 +145,7 @@ def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[i
     return made
 
 
-def _add_words(made: Encoded, tokenizer: WordPieceTokenizer, ids: list[int], starts: list[int], answers: list[int],
+def _add_words(made: Encoded, tokenizer: Tokenizer, ids: list[int], starts: list[int], answers: list[int],
                owner: int) -> None:
     assert made.places is not None
     made.rows.append(tokenizer.with_special(ids))
@@ -163,7 +163,7 @@ class Windows:
     answerable: int                           # questions whose whole answer is in some window
 
 
-def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenizer, longest: int, *, with_types: bool,
+def encode_questions(questions: Sequence[Question], tokenizer: Tokenizer, longest: int, *, with_types: bool,
                      stride: int | None = None) -> Windows:
     """[CLS] question [SEP] window [SEP], with windows `stride` tokens apart, by default a quarter of `longest`.
 
@@ -182,7 +182,7 @@ def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenize
             made.shortened[owner] = 1
         text = tokenizer.align(item.context, add_special_tokens=False)
         ids, offsets = text.ids, text.offsets
-        room = longest - len(asked) - 3
+        room = longest - len(asked) - tokenizer.template.added(pair=True)
         first, last = _answer_tokens(item, offsets)
         found = False
         starts = list(range(0, max(len(ids) - room, 0) + stride, stride)) if len(ids) > room else [0]
@@ -192,17 +192,18 @@ def encode_questions(questions: Sequence[Question], tokenizer: WordPieceTokenize
             window = ids[begin : begin + room]
             if not window:
                 continue
-            before = len(asked) + 2
+            before = tokenizer.template.second_at(len(asked))
             here = begin <= first and last < begin + len(window) and first >= 0
             found = found or here
-            row = [tokenizer.vocabulary.cls, *asked, tokenizer.vocabulary.sep, *window, tokenizer.vocabulary.sep]
+            row, types = tokenizer.template.apply(asked, window)
             made.rows.append(row)
             made.places.append([0, *range(before, before + len(window))])
             made.answers.append([before + first - begin, before + last - begin] if here else [0, 0])
             made.owners.append(owner)
             if made.types is not None:
-                made.types.append([0] * before + [1] * (len(window) + 1))
-            all_offsets.append([(0, 0)] * before + offsets[begin : begin + room] + [(0, 0)])
+                made.types.append(types)
+            after = len(row) - before - len(window)
+            all_offsets.append([(0, 0)] * before + offsets[begin : begin + room] + [(0, 0)] * after)
         answerable += found
     return Windows(made, all_offsets, answerable)
 

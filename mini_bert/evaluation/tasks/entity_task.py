@@ -10,7 +10,7 @@ from ...core.modules.heads.tasks import Answers
 from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...errors import DataError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..formats.conllu import Sentence
 from ..formats.named import DataSource
@@ -39,7 +39,7 @@ class Entities(Task[SentenceSet]):
     head = "tokens"
     answers = Answers.TOKENS
 
-    def __init__(self, train: SentenceSource, dev: SentenceSource, tokenizer: WordPieceTokenizer,
+    def __init__(self, train: SentenceSource, dev: SentenceSource, tokenizer: Tokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
                  test: SentenceSource | None = None):
         places = [train, dev] if test is None else [train, dev, test]

@@ -11,7 +11,7 @@ from ...core.modules.heads.tasks import Answers
 from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...randomness import generator
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import load_questions
@@ -39,7 +39,7 @@ class Questions(Task[QuestionSet]):
     head, outputs = "span", 2
     answers = Answers.SPAN
 
-    def __init__(self, train: QuestionSource, dev: QuestionSource, tokenizer: WordPieceTokenizer,
+    def __init__(self, train: QuestionSource, dev: QuestionSource, tokenizer: Tokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
                  test: QuestionSource | None = None):
         read = [_read(place) for place in ([train, dev] if test is None else [train, dev, test])]

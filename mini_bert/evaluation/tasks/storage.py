@@ -21,17 +21,18 @@ from ...core.storage.model_files import CONFIG
 from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...core.storage.safetensors_file import read_metadata, read_tensors, safetensors_chunks
 from ...core.storage.weight_files import WEIGHTS
-from ...core.task_model import TaskModel
+from ...core.task_model import TaskModel, open_model
 from ...errors import CheckpointError, ConfigError
 from ...files import Claim, claimed, write_files
 from ...inference.inputs import require_vocabulary
 from ...readers import read_json
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
-from ...text.wordpiece.tokenizer_files import TOKENIZER_FILES
+from ...text.opening import load_tokenizer, tokenizer_file_names
+from ...text.tokenizer import Tokenizer
 
 DESCRIPTION, HEAD = "task.json", "task.safetensors"
-_FILES = {DESCRIPTION, HEAD, CONFIG, WEIGHTS, *TOKENIZER_FILES}
+_FILES = {DESCRIPTION, HEAD, CONFIG, WEIGHTS, *tokenizer_file_names()}
 _MOST_OUTPUTS = 1_000_000
+_TASKS = {Answers.SEQUENCE: "classification", Answers.TOKENS: "ner", Answers.SPAN: "qa"}     # by what the head chooses
 _OF_TASK, _OF_ENCODER = "task_digest", "encoder_digest"       # in the head's metadata: what it belongs to
 
 
@@ -39,13 +40,13 @@ class SavedTask(NamedTuple):
     """A loaded task model."""
 
     model: TaskModel
-    tokenizer: WordPieceTokenizer
+    tokenizer: Tokenizer
     task: str
     labels: list[str]
-    pairs: bool = False       # the input is a pair of texts
+    pairs: bool | None = False        # the input is a pair of texts; None if nobody has said so
 
 
-def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: WordPieceTokenizer, task: str,
+def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: Tokenizer, task: str,
               labels: list[str], about: dict[str, Any], *, pairs: bool = False, claim: Claim | None = None) -> None:
     """Write a task model; an earlier one is replaced when the new one is whole. `claim` is one on the directory."""
     target = Path(directory)
@@ -82,10 +83,12 @@ def require_replaceable(directory: Path) -> None:
 
 
 def load_task(directory: str | PathLike[str]) -> SavedTask:
-    """Load a model that `save_task` wrote."""
+    """Load a model that `save_task` wrote, or one whose own files have the head of a task, as those of transformers."""
     folder = Path(directory)
     if not folder.is_dir():
         raise CheckpointError(f"There is no directory {folder}; create a task model with mini-bert finetune.")
+    if not (folder / DESCRIPTION).exists() and (folder / CONFIG).exists():
+        return _with_own_head(folder)
     try:
         description = read_json(folder / DESCRIPTION, CheckpointError, absent=f"{folder} is not a task model, as it "
                                 f"has no {DESCRIPTION}; create one with mini-bert finetune.")
@@ -93,7 +96,7 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
     except ValueError as error:
         raise CheckpointError(f"{folder / DESCRIPTION} cannot be read: {error}.") from None
     require_plugins(description.get(PLUGINS, {}), str(folder), DESCRIPTION)
-    encoder, tokenizer = MiniBERT.load(folder), WordPieceTokenizer.load(folder)
+    encoder, tokenizer = MiniBERT.load(folder), load_tokenizer(folder)
     try:
         model = TaskModel(encoder, head, outputs)
     except ConfigError as error:
@@ -117,6 +120,16 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
         model.params[spec.name][...] = found
     pairs = bool(description.get("pairs", task == "pair"))        # older files only have the name of the task
     return SavedTask(model, tokenizer, task, labels, pairs)
+
+
+def _with_own_head(folder: Path) -> SavedTask:
+    model = open_model(folder)
+    if not isinstance(model, TaskModel):
+        raise CheckpointError(f"{folder} is not a task model, as it has neither {DESCRIPTION} nor the head of a task; "
+                              "create one with mini-bert finetune.")
+    tokenizer = load_tokenizer(folder)
+    require_vocabulary(model, tokenizer)
+    return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)
 
 
 def _own(model: TaskModel) -> list[ParamSpec]:

@@ -12,7 +12,7 @@ from ...core.modules.heads.tasks import Answers
 from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...errors import DataError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import load_texts
@@ -43,7 +43,7 @@ class Classification(Task[TextSet]):
     head = "sequence"
     answers = Answers.SEQUENCE
 
-    def __init__(self, train: TextSource, dev: TextSource, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+    def __init__(self, train: TextSource, dev: TextSource, tokenizer: Tokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0, test: TextSource | None = None):
         places = [train, dev] if test is None else [train, dev, test]
         read_all = [_read(place) for place in places]
@@ -88,7 +88,7 @@ class Classification(Task[TextSet]):
 class Pairs(Classification):
     """Pairs of texts; single texts are refused."""
 
-    def __init__(self, train: TextSource, dev: TextSource, tokenizer: WordPieceTokenizer, config: ModelConfig, *,
+    def __init__(self, train: TextSource, dev: TextSource, tokenizer: Tokenizer, config: ModelConfig, *,
                  max_samples: int | None = None, seed: int = 0, test: TextSource | None = None):
         super().__init__(train, dev, tokenizer, config, max_samples=max_samples, seed=seed, test=test)
         if not self.pairs:

@@ -18,7 +18,7 @@ from ...core.arrays import Array, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError
 from ...inference.inputs import require_vocabulary
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import workers
 from ..formats.agreement import AgreementItem
 from ..ngrams import NgramCounts
@@ -49,7 +49,7 @@ class AgreementReport(Result):
     windowed: int                 # sentences longer than the model's maximum: only the part around the verb was read
 
 
-def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[AgreementItem], *,
+def agreement(model: MiniBERT, tokenizer: Tokenizer, items: Sequence[AgreementItem], *,
               counts: NgramCounts | None = None, max_samples: int | None = None, seed: int = 0, threads: int = 0,
               progress: ProgressCallback | None = None) -> AgreementReport:
     """Score all items, or `max_samples` of them drawn by the seed.
@@ -91,11 +91,11 @@ def agreement(model: MiniBERT, tokenizer: WordPieceTokenizer, items: Sequence[Ag
                            "singular" if most else "plural", windowed)
 
 
-def _masked(items: Sequence[AgreementItem], tokenizer: WordPieceTokenizer,
+def _masked(items: Sequence[AgreementItem], tokenizer: Tokenizer,
             room: int) -> tuple[list[list[int]], list[int], int]:
     sequences, places, windowed = [], [], 0
     for item in items:
-        before, after = tokenizer.ids(item.before), tokenizer.ids(item.after)
+        before, after = tokenizer.ids(item.before), tokenizer.word_ids(item.after)
         whole = [*before, tokenizer.vocabulary.mask, *after]
         ids, place = window(whole, len(before), room)
         windowed += len(whole) > room

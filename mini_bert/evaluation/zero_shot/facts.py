@@ -22,7 +22,7 @@ import numpy as np
 from ...core.arrays import Array, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_facts
 from ..formats.lama import Fact, read_facts
@@ -72,7 +72,7 @@ class FactsReport(Result):
     windowed: int                         # prompts longer than the model's maximum: the part around the mask was read
 
 
-def probe_factual_knowledge(model: MiniBERT, tokenizer: WordPieceTokenizer | None = None,
+def probe_factual_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None,
                             names: Sequence[str | PathLike[str]] | None = None, *, max_samples: int | None = None,
                             seed: int = 0, threads: int = 0, progress: ProgressCallback | None = None) -> FactsReport:
     """Ask for the facts of files, or of all .jsonl files in folders; at most `max_samples` of each file.
@@ -116,7 +116,7 @@ class _Answer(NamedTuple):
     among_objects: float      # 1 if the object ranks first among the relation's objects; a tie counts in part
 
 
-def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
+def _answers(model: MiniBERT, tokenizer: Tokenizer, facts: list[Fact],
              team: Workers) -> dict[tuple[str, str], _Answer]:
     """The model's answers to the prompts of one relation, by prompt and object."""
     ordinary, room = tokenizer.vocabulary.ordinary_ids, model.config.max_seq_length - 2
@@ -133,7 +133,7 @@ def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
         top[numbers] = ordinary[scores.argmax(axis=1)]
         among[numbers] = target_ranks(logits[:, objects], place_of_object[numbers]).found(1)
 
-    whole = [tokenizer.ids(text) for text, _ in asks]
+    whole = [tokenizer.ids(tokenizer.with_mask(text)) for text, _ in asks]
     parts = [window(ids, ids.index(tokenizer.vocabulary.mask), room) for ids in whole]
     read_sequences(model, [tokenizer.with_special(ids) for ids, _ in parts], [place + 1 for _, place in parts],
                    read, team)
@@ -141,7 +141,7 @@ def _answers(model: MiniBERT, tokenizer: WordPieceTokenizer, facts: list[Fact],
 
 
 def _scored(relation: str, facts: list[Fact], left_out: int, answers: dict[tuple[str, str], _Answer],
-            tokenizer: WordPieceTokenizer) -> RelationScore:
+            tokenizer: Tokenizer) -> RelationScore:
     own = [answers[fact.prompt, fact.object] for fact in facts]
     negated = [(answers[fact.prompt, fact.object], answers[fact.negation, fact.object])
                for fact in facts if fact.negation is not None]

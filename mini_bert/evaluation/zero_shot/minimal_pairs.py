@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.tokenizer import Tokenizer
 from ..formats.minimal_pairs import MinimalPair
 from ..ngrams import NgramCounts
 from ..result import Result
@@ -52,7 +52,7 @@ class MinimalPairsReport(Result):
     left_out: int = 0             # pairs with a sentence without pieces
 
 
-def minimal_pairs(model: MiniBERT, tokenizer: WordPieceTokenizer, pairs: Sequence[MinimalPair], *,
+def minimal_pairs(model: MiniBERT, tokenizer: Tokenizer, pairs: Sequence[MinimalPair], *,
                   whole_words: bool = False, counts: NgramCounts | None = None, max_samples: int | None = None,
                   seed: int = 0, threads: int = 0, progress: ProgressCallback | None = None) -> MinimalPairsReport:
     """Score all pairs, or at most `max_samples` of each paradigm, drawn by the seed.

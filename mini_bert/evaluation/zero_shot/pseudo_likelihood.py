@@ -18,8 +18,8 @@ from ...core.arrays import Array, IntArray
 from ...core.model import MiniBERT
 from ...errors import ConfigError, InputError
 from ...inference.inputs import require_vocabulary
+from ...text.tokenizer import Tokenizer
 from ...text.vocabulary import Vocabulary
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
 from ...training.workers import Workers, workers
 from ..probabilities import target_losses
 
@@ -39,9 +39,9 @@ def window(ids: Sequence[int], place: int, room: int) -> tuple[list[int], int]:
     return list(ids[start : start + room]), place - start
 
 
-def single_piece(tokenizer: WordPieceTokenizer, word: str) -> int | None:
+def single_piece(tokenizer: Tokenizer, word: str) -> int | None:
     """The id of a word that is a single piece of the vocabulary, else None; only such a word can fill one mask."""
-    ids = tokenizer.ids(word)
+    ids = tokenizer.word_ids(word)
     return ids[0] if len(ids) == 1 and tokenizer.vocabulary.ordinary[ids[0]] else None
 
 
@@ -113,7 +113,7 @@ class _MaskedPieces(NamedTuple):
     text: IntArray
 
 
-def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts: Sequence[str], *,
+def pseudo_log_likelihoods(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *,
                            variants: Sequence[str] = ("token",), threads: int = 0,
                            progress: ProgressCallback | None = None) -> Likelihoods:
     """The pseudo-log-likelihood of each text, in each of the variants.
@@ -131,7 +131,7 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: WordPieceTokenizer, texts
     which = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     ids, counts = tokenizer.ids_array(numbers)
     lengths, vocabulary, room = counts.astype(np.int64), tokenizer.vocabulary, model.config.max_seq_length - 2
-    unknown = np.unique(np.repeat(np.arange(len(lengths)), lengths)[ids == vocabulary.unk])
+    unknown = np.unique(np.repeat(np.arange(len(lengths)), lengths)[ids == vocabulary.roles.get("unk", -1)])
     sums = {variant: np.zeros(len(lengths)) for variant in variants}
     total, done, rows = int(lengths.sum()) * len(sums), 0, 0
     with workers(threads) as team:

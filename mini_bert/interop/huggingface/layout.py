@@ -38,6 +38,9 @@ SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_h
          "init_std": ("initializer_range", 0.02)}
 
 
+_OF_TASKS = {"id2label", "label2id", "num_labels", "torch_dtype"}          # written anew, or not at all
+
+
 class TaskClass(NamedTuple):
     """A class of transformers with the head of a task: our word for the head, and where its parameters lie."""
 
@@ -113,6 +116,24 @@ class HuggingFaceLayout:
             return "ForPreTraining"
         return "Model" if config.mlm_head == "none" else self.language_model
 
+    # ---------------------------------------------------------------- for an architecture to use
+
+    def kind_in(self, config: Mapping[str, Any]) -> str:
+        """The end of the name of the class that saved the file; "" if the config does not say."""
+        return self._class(config).removeprefix(self.family)
+
+    @staticmethod
+    def _class(config: Mapping[str, Any]) -> str:
+        classes = config.get("architectures")
+        return classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
+
+    def whole_number(self, config: Mapping[str, Any], key: str, default: int) -> int:
+        """A number of their config, or its default."""
+        value = config.get(key, default)
+        if type(value) is not int:
+            raise ConfigError(f"{self.model_type}: {key} must be a whole number, not {str(value)[:100]!r}.")
+        return value
+
     # ---------------------------------------------------------------- the protocol of layouts
 
     @property
@@ -127,7 +148,7 @@ class HuggingFaceLayout:
         self._drop_tied(bare, source)
         for name in self.surplus(set(bare)):
             del bare[name]
-        kind = self._kind(config)
+        kind = self.kind_in(config)
         task = self._read_task(kind, config, bare, source)
         ours = self._read_config(config, set(bare), source)
         found, used = Tensors(), set()
@@ -140,8 +161,10 @@ class HuggingFaceLayout:
                                           f"{tensor.shape}; its config says {wanted}.")
                 found[name] = stored.unpack(tensor, ours)
                 used.add(stored.name)
-        extra = {spelled.get(name, name): tensor for name, tensor in bare.items() if name not in used}
-        return Opened(ours, found | extra, task, self.model_type)
+        extra = {spelled.get(name, name): tensor for name, tensor in bare.items()
+                 if name not in used and not self._of_unknown_head(config, name, spelled.get(name, name))}
+        kept = {key: value for key, value in config.items() if key not in _OF_TASKS}
+        return Opened(ours, found | extra, task, {**kept, "model_type": self.model_type})
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
         stored = self._stored(config, task)[name]
@@ -198,6 +221,12 @@ class HuggingFaceLayout:
             bare[short], spelled[short] = tensor, name
         return bare, spelled
 
+    def _of_unknown_head(self, config: Mapping[str, Any], name: str, spelled: str) -> bool:
+        """Does a tensor belong to a head that a class of another library has? Such heads are left aside."""
+        known = not self._class(config) or self._class(config).startswith(self.family)
+        parts = {stored.name.partition(".")[0] for stored in self.encoder.values()}
+        return not known and not spelled.startswith(self.prefix) and name.partition(".")[0] not in parts
+
     def _drop_tied(self, tensors: Tensors, source: str) -> None:
         """Remove the copies of tied tensors; refuse a copy that differs from the original."""
         for copy, original in self.tied.items():
@@ -211,12 +240,6 @@ class HuggingFaceLayout:
             del tensors[copy]
 
     # ---------------------------------------------------------------- configs
-
-    def _kind(self, config: Mapping[str, Any]) -> str:
-        """The end of the name of the class that saved the file; "" if the config does not say."""
-        classes = config.get("architectures")
-        first = classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
-        return first.removeprefix(self.family)
 
     def _read_task(self, kind: str, config: Mapping[str, Any], tensors: Tensors, source: str) -> TaskSpec | None:
         if kind in self.tasks:

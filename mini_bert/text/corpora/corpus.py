@@ -27,14 +27,14 @@ import numpy.typing as npt
 
 from ...errors import CorpusError
 from ...readers import read_json
-from ..wordpiece.tokenizer import WordPieceTokenizer
-from ..wordpiece.tokenizer_files import TOKENIZER_FILES
+from ..opening import load_tokenizer, tokenizer_file_names
+from ..tokenizer import Tokenizer
 from .file_array import FileArray, block_count
 
 MANIFEST = "corpus.json"
 SUMS = "checksums.bin"
 ARRAYS = ("tokens.bin", "sentences.bin", "documents.bin", "splits.bin")
-FILES = {MANIFEST, SUMS, *ARRAYS, *TOKENIZER_FILES}
+FILES = {MANIFEST, SUMS, *ARRAYS, *tokenizer_file_names()}
 SPLITS = ("train", "heldout")
 VERSION = 1
 # for fingerprints: elements in a block, bytes of the largest file read completely, blocks sampled from a larger one
@@ -86,7 +86,7 @@ class Corpus:
         sizes = ((m.dtype, m.tokens), ("uint64", m.sentences + 1), ("uint64", m.documents + 1), ("uint8", m.documents))
         self.tokens, self.sentences, documents, splits = self._arrays(sizes)
         self.documents, self.splits = documents[:], splits[:]
-        self._tokenizer: WordPieceTokenizer | None = None
+        self._tokenizer: Tokenizer | None = None
         if int(self.sentences[-1]) != m.tokens or int(self.documents[-1]) != m.sentences \
                 or (np.diff(self.documents.astype(np.int64)) < 0).any():
             raise CorpusError(f"The index of {self.directory} is damaged; prepare the corpus again.")
@@ -113,15 +113,15 @@ class Corpus:
         return sums
 
     @property
-    def tokenizer(self) -> WordPieceTokenizer:
+    def tokenizer(self) -> Tokenizer:
         """The tokenizer that the corpus was prepared with."""
         if self._tokenizer is None:
-            tokenizer = WordPieceTokenizer.load(self.directory)
+            tokenizer = load_tokenizer(self.directory)
             self.require_vocabulary(tokenizer)
             self._tokenizer = tokenizer
         return self._tokenizer
 
-    def require_vocabulary(self, tokenizer: WordPieceTokenizer) -> None:
+    def require_vocabulary(self, tokenizer: Tokenizer) -> None:
         """Refuse a tokenizer other than the one the corpus was prepared with."""
         if tokenizer.vocabulary.digest() != self.manifest.vocab_digest:
             raise CorpusError(f"{self.directory} was prepared with another vocabulary, of {self.manifest.vocab_size} "

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from ...errors import CorpusError
 from ...files import claimed, write_files
-from ...interrupts import children_without_interrupts, held_interrupts
-from ..wordpiece.tokenizer import WordPieceTokenizer
+from ...interrupts import broken_pipes_raise, children_without_interrupts, held_interrupts
+from ..tokenizer import Tokenizer
 from .corpus import ARRAYS, FILES, MANIFEST, SUMS, Manifest
 from .dedup import Deduplicator
 from .file_array import block_sums
@@ -49,10 +49,10 @@ class _Result(NamedTuple):
     unknown: int
 
 
-_tokenizer: WordPieceTokenizer        # in a worker process
+_tokenizer: Tokenizer        # in a worker process
 
 
-def _start_worker(tokenizer: WordPieceTokenizer) -> None:
+def _start_worker(tokenizer: Tokenizer) -> None:
     global _tokenizer
     _tokenizer = tokenizer
     Thread(target=_end_with_parent, daemon=True).start()
@@ -70,14 +70,21 @@ def _work(documents: list[list[str]]) -> _Result:
     return _encode(_tokenizer, documents)
 
 
-def _encode(tokenizer: WordPieceTokenizer, documents: list[list[str]]) -> _Result:
-    texts = [[sentence for paragraph in document for sentence in split_sentences(paragraph)] for document in documents]
+def _encode(tokenizer: Tokenizer, documents: list[list[str]]) -> _Result:
+    texts = [[sentence for paragraph in document for sentence in _sentences(paragraph, tokenizer.keeps_spaces)]
+             for document in documents]
     ids, lengths = tokenizer.ids_array(chain.from_iterable(texts))
     ends = np.cumsum([len(document) for document in texts])
     with_tokens = np.concatenate([[0], np.cumsum(lengths > 0)])          # non-empty sentences before each one
     per_document = np.diff(with_tokens[ends], prepend=0).tolist()
     return _Result(ids.astype(token_dtype(len(tokenizer))).tobytes(), lengths[lengths > 0], per_document,
-                   int((ids == tokenizer.vocabulary.unk).sum()))
+                   int((ids == tokenizer.vocabulary.roles.get("unk", -1)).sum()))
+
+
+def _sentences(paragraph: str, spaces: bool) -> list[str]:
+    """The sentences of a paragraph, with the spaces between them if they matter."""
+    first, *others = split_sentences(paragraph)
+    return [first, *(" " + sentence for sentence in others)] if spaces else [first, *others]
 
 
 def _with_shorter_sentences(result: _Result, longest: int) -> _Result:
@@ -96,7 +103,7 @@ def token_dtype(vocab_size: int) -> str:
     return "uint16" if vocab_size <= 1 << 16 else "uint32"
 
 
-def prepare(names: Iterable[str], tokenizer: WordPieceTokenizer, out: str | PathLike[str], *,
+def prepare(names: Iterable[str], tokenizer: Tokenizer, out: str | PathLike[str], *,
             heldout: float = 0.01, deduplicate: bool = True, strict: bool = False, workers: int | None = None,
             longest_document: int = 0, overwrite: bool = False, progress: Progress | None = None) -> Manifest:
     """Prepare the corpus `out` from text files, folders, patterns or "-"; it appears only when complete.
@@ -165,7 +172,7 @@ def _blocks(stream: Iterable[str | None], duplicates: Deduplicator | None, manif
         yield _Block(documents, continues)
 
 
-def _encoded(blocks: Iterator[_Block], tokenizer: WordPieceTokenizer, workers: int,
+def _encoded(blocks: Iterator[_Block], tokenizer: Tokenizer, workers: int,
              stack: ExitStack) -> Iterator[tuple[_Block, _Result]]:
     """Each block with its result, in order; at most two blocks per worker are in flight."""
     first = list(islice(blocks, 2))
@@ -174,6 +181,7 @@ def _encoded(blocks: Iterator[_Block], tokenizer: WordPieceTokenizer, workers: i
         for block in blocks:
             yield block, _encode(tokenizer, block.documents)
         return
+    stack.enter_context(broken_pipes_raise())             # a worker that was killed is noticed, and said
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
     stack.callback(_shut_down, pool)
     waiting: deque[tuple[_Block, Future[_Result]]] = deque()
@@ -196,7 +204,7 @@ def _shut_down(pool: ProcessPoolExecutor) -> None:
 class _Writer:
     """Appends results to the files of a corpus."""
 
-    def __init__(self, directory: Path, tokenizer: WordPieceTokenizer, heldout: float, longest_document: int):
+    def __init__(self, directory: Path, tokenizer: Tokenizer, heldout: float, longest_document: int):
         self.directory, self.tokenizer, self.heldout = directory, tokenizer, heldout
         self.longest, self._length = longest_document, 0          # tokens allowed; in the current document so far
         self.manifest = Manifest(dtype=token_dtype(len(tokenizer)), vocab_size=len(tokenizer),

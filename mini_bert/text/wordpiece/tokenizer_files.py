@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from ...errors import VocabularyError
 from ...readers import read_json_if_there
+from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles, dump_json
 from ..vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 from .tokenizer_checks import ROLES, check_added_file, check_config, check_tokenizer_json, template
 
-VOCAB, CONFIG, TOKENIZER_JSON = "vocab.txt", "tokenizer_config.json", "tokenizer.json"
-TOKENIZER_FILES = frozenset({VOCAB, CONFIG, TOKENIZER_JSON})
+VOCAB = "vocab.txt"
 ADDED = "added_tokens.json"               # written by older libraries
 
 
@@ -41,34 +41,20 @@ def to_files(spec: TokenizerSpec, max_word_length: int) -> dict[str, bytes]:
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": CONTINUATION,
                   "max_input_chars_per_word": max_word_length, "vocab": vocabulary.ids},
     }
-    return {VOCAB: vocabulary.to_text().encode("utf-8"), CONFIG: _dump(config), TOKENIZER_JSON: _dump(full)}
+    return {VOCAB: vocabulary.to_text().encode("utf-8"), CONFIG: dump_json(config), TOKENIZER_JSON: dump_json(full)}
 
 
-def require_free(directory: Path, overwrite: bool) -> None:
-    """Refuse a directory that is not empty; with `overwrite` it may contain a tokenizer."""
-    names = {file.name for file in directory.iterdir()} if directory.is_dir() else set()
-    if names and not overwrite:
-        raise VocabularyError(f"{directory} already exists and is not empty; choose another directory, "
-                              "or replace a tokenizer with --overwrite.")
-    if others := sorted(names - TOKENIZER_FILES):
-        raise VocabularyError(f"{directory} has files that are not a tokenizer's, such as {others[0]}, and is not "
-                              "overwritten; choose another directory.")
-
-
-def from_files(path: Path, lowercase: bool | None, max_word_length: int) -> TokenizerSpec:
+def from_files(files: TokenizerFiles, lowercase: bool | None, max_word_length: int) -> TokenizerSpec:
     """Read a tokenizer's directory, or a bare vocabulary file; `lowercase` is needed if no file says it."""
-    if path.is_file() and path.name not in (VOCAB, TOKENIZER_JSON):
+    path = files.path
+    if files.is_file and path.name not in (VOCAB, TOKENIZER_JSON):
         return TokenizerSpec(Vocabulary.read(path), *_casing(path, {}, {}, lowercase))      # other files are ignored
-    directory = path.parent if path.is_file() else path
-    if not directory.is_dir():
-        raise VocabularyError(f"There is no tokenizer at {path}; give a directory or a vocabulary file.")
-    config, full, added = (read_json_if_there(directory / name, VocabularyError)
-                           for name in (CONFIG, TOKENIZER_JSON, ADDED))
-    check_config(config or {}, directory / CONFIG, alone=full is None)
-    check_added_file(added or {}, directory / ADDED)
+    directory, config, full = files.directory, files.config or {}, files.full
+    check_config(config, directory / CONFIG, alone=full is None)
+    check_added_file(read_json_if_there(directory / ADDED, VocabularyError) or {}, directory / ADDED)
     if full is not None:
         check_tokenizer_json(full, directory / TOKENIZER_JSON, max_word_length)
-    return TokenizerSpec(_vocabulary(directory, full), *_casing(directory, config or {}, full or {}, lowercase))
+    return TokenizerSpec(_vocabulary(directory, full), *_casing(directory, config, full or {}, lowercase))
 
 
 def _vocabulary(directory: Path, full: dict[str, Any] | None) -> Vocabulary:
@@ -110,7 +96,3 @@ def _agreed(path: Path, key: str, *values: Any) -> bool | None:
     if len(set(given)) > 1:
         raise VocabularyError(f"{path}: {CONFIG} and {TOKENIZER_JSON} disagree about {key}.")
     return given[0] if given else None
-
-
-def _dump(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")

@@ -4,7 +4,7 @@ The reference is tokenizers 0.23.3. Its tables follow an older Unicode than Pyth
 kept here so that the same text gives the same ids under every version of Python.
 """
 
-from .characters import CharacterSet
+from ..characters import CharacterSet
 
 # control, format and private-use characters, which cleaning deletes
 REMOVED = CharacterSet(

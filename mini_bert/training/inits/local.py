@@ -1,7 +1,7 @@
 """A model whose heads look at a token's neighbours from the first step.
 
 At N(0, 0.02) attention is uniform: every token sees the mean of all others, the loss falls to that of guessing by
-frequency, and stays there until some head has learned, position by position, to look beside it. `look_local` gives
+frequency, and stays there until some head has learned, position by position, to look beside it. `attend_locally` gives
 the heads of the first layer that for a start. The first d_k features of the positions are waves,
 
     p_t = (sin w_k t, cos w_k t) a      w_k = BASE^(-2k/H),  k < d_k / 2
@@ -41,7 +41,7 @@ def _check(config: ModelConfig) -> None:
                           "per head; set training.init=normal.")
 
 
-def look_local(config: ModelConfig, params: Parameters) -> None:
+def attend_locally(config: ModelConfig, params: Parameters) -> None:
     """Let the first layer look at neighbours; the parameters have been drawn already."""
     H, A, d_k = config.hidden_size, config.num_heads, config.head_size
     _check(config)
@@ -74,4 +74,4 @@ def look_local(config: ModelConfig, params: Parameters) -> None:
         W_K[cosines, to_cosines] += gain
 
 
-register("init", "local")(Init(look_local, _check))
+register("init", "local")(Init(attend_locally, _check))

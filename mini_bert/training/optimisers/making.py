@@ -52,5 +52,5 @@ def _unwrapped(word: Word) -> Iterator[Word]:
 
 
 def optimiser_floats(text: str, parameters: int) -> int:
-    """How many numbers the optimiser keeps for so many parameters."""
+    """How many numbers the optimiser keeps for this number of parameters."""
     return sum(find("optimiser", word.name).named.floats(parameters) for word in optimiser_words(text))

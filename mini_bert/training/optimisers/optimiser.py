@@ -75,7 +75,7 @@ class Optimiser:
 
     @classmethod
     def floats(cls, parameters: int) -> int:
-        """How many numbers it keeps for so many parameters, for the forecast of memory."""
+        """How many numbers it keeps for this number of parameters, for the forecast of memory."""
         return len(cls.states) * parameters
 
     def evaluation_weights(self) -> AbstractContextManager[None]:

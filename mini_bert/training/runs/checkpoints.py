@@ -9,6 +9,9 @@
 
 A directory appears when it is whole (files/claims.py). Loading verifies the checksums; a damaged checkpoint is passed
 over for the one before it.
+
+Only what a run has written is ever removed. A checkpoint that is a link, or has a file of somebody else in it, stays;
+where one is replaced by a new one of the same name, files of somebody else move on to the new one.
 """
 
 import json
@@ -19,29 +22,31 @@ from typing import Any
 
 from ...core.arrays import Array
 from ...core.model import MiniBERT
-from ...core.storage.checksums import verify, write_checksums
+from ...core.storage.checksums import CHECKSUMS, covered, verify, write_checksums
 from ...core.storage.model_files import CONFIG
 from ...core.storage.safetensors_file import safetensors_chunks
 from ...core.storage.weight_files import WEIGHTS
 from ...errors import CheckpointError
-from ...files import claimed, recover, remove_directory, write_files
+from ...files import claimed, recover, remove_directory, sync_directory, write_files
 from ...readers import read_json, require_file
-from ...text.wordpiece.tokenizer import WordPieceTokenizer
+from ...text.opening import tokenizer_file_names
+from ...text.tokenizer import Tokenizer
 
 STATE, OPTIMISER, OBJECTIVE = "state.json", "optimiser.safetensors", "objective.safetensors"
-
+_FILES = {CONFIG, WEIGHTS, STATE, OPTIMISER, OBJECTIVE, CHECKSUMS, *tokenizer_file_names()}
 
 Arrays = Mapping[str, Mapping[str, Array]]        # of further files, by name: OPTIMISER, OBJECTIVE
 
 
-def write_checkpoint(target: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+def write_checkpoint(target: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
                      arrays: Arrays | None = None) -> None:
     """Make the directory `target`; one of that name is replaced when the new one is whole."""
-    with claimed(target, _busy(target)) as claim, claim.filled() as folder:
+    require_no_link(target)
+    with claimed(target, _busy(target)) as claim, claim.filled(lambda old: _take_along(old, folder)) as folder:
         fill_checkpoint(folder, model, tokenizer, state, arrays)
 
 
-def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: WordPieceTokenizer | None, state: dict[str, Any],
+def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
                     arrays: Arrays | None = None) -> None:
     """Write the files of a checkpoint into a directory."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +63,34 @@ def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: WordPieceTokenizer
         if named:
             write_files(folder, {file: safetensors_chunks(named)})
     write_checksums(folder)
+
+
+def _others(folder: Path) -> list[Path]:
+    """What is in a checkpoint's directory that no run has written there."""
+    known = _FILES | covered(folder)
+    return [path for path in sorted(folder.iterdir()) if path.name not in known or not path.is_file()]
+
+
+def _take_along(old: Path, new: Path) -> None:
+    """Give the new checkpoint the files of somebody else that the old one has, before it takes its place."""
+    for path in _others(old):
+        if path.is_symlink() or path.is_file():
+            shutil.copy2(path, new / path.name, follow_symlinks=False)
+        else:
+            shutil.copytree(path, new / path.name, symlinks=True)
+    sync_directory(new)
+
+
+def require_no_link(target: Path) -> None:
+    """Refuse to replace what a link leads to, which may be anybody's."""
+    if target.is_symlink():
+        raise CheckpointError(f"{target} is a link, and what it leads to is not replaced; remove the link, or begin a "
+                              "new run.")
+
+
+def _is_ours(path: Path) -> bool:
+    """May this checkpoint be removed?"""
+    return not path.is_symlink() and not _others(path)
 
 
 def _busy(target: Path) -> CheckpointError:
@@ -95,7 +128,8 @@ def read_arrays(file: Path, like: Mapping[str, Array]) -> dict[str, Array]:
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a run, the newest first."""
-    numbered = [(int(path.name[5:]), path) for path in folder.glob("step-*") if path.name[5:].isdecimal()]
+    numbered = [(int(path.name[5:]), path) for path in folder.glob("step-*")
+                if path.name[5:].isdecimal() and path.is_dir()]
     return [path for _, path in sorted(numbered, reverse=True)]
 
 
@@ -114,14 +148,14 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 def remove_newer(folder: Path, checkpoint: Path) -> None:
     """Remove what stands in the way of a run that goes on from `checkpoint`: newer, damaged ones, and leftovers."""
     newer = list_checkpoints(folder)
-    for path in newer[: newer.index(checkpoint)]:
+    for path in filter(_is_ours, newer[: newer.index(checkpoint)]):
         remove_directory(path, _busy(path))
     recover(folder)
 
 
 def remove_older(folder: Path, keep: int) -> None:
-    """Keep the newest `keep` checkpoints."""
-    for path in list_checkpoints(folder)[keep:]:
+    """Keep the newest `keep` checkpoints, and those that are not only ours."""
+    for path in list(filter(_is_ours, list_checkpoints(folder)))[keep:]:
         remove_directory(path, _busy(path))
 
 

@@ -1,6 +1,6 @@
 """A run in a directory: beginning it, and continuing it.
 
-    config.yaml          model, training and data, with everything resolved
+    config.yaml          model, training and data, with everything resolved, and a digest of them
     log.jsonl            one line of measurements every few steps
     checkpoints/step-N/  the newest ones
     best/  final/        the model with the lowest held-out loss, and the last one
@@ -21,9 +21,11 @@ import numpy as np
 from ...core.config import ModelConfig
 from ...core.model import MiniBERT
 from ...core.registry import import_options
+from ...core.storage.digests import DIGEST, json_digest
+from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...errors import CheckpointError, ConfigError, CorpusError
 from ...files import claimed, lock_directory, recover, write_files
-from ...readers import read_yaml
+from ...readers import parse_yaml, read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
 from ...version import __version__
@@ -31,7 +33,7 @@ from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
 from ..loop import Listener
 from ..trainer import Trainer
-from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_space
+from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
 
 CONFIG = "config.yaml"
@@ -55,6 +57,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
                             "vocab_digest": corpus.manifest.vocab_digest},
+                   **plugins_of(training.words()),
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
                              **trainer.baselines}}
@@ -109,19 +112,23 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
 def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes: list[str],
              listener: Listener | None) -> Trainer:
     """The trainer of a run that this process has locked."""
-    description = read_run(run)
+    description = read_run(run, unchanged=True)
     corpus = Corpus.open(description["data"]["corpus"] if data is None else data)
     if corpus.fingerprint() != description["data"]["fingerprint"]:
         raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
                           "prepare it as it was, or begin a new run.")
     if corpus.manifest.vocab_digest != description["data"].get("vocab_digest"):
         raise CorpusError(f"{corpus.directory} has another vocabulary than when the run began.")
+    if not changes:                                       # which may replace a word that is missing
+        require_plugins(description.get(PLUGINS, {}), str(run), CONFIG)
     values = description["training"] | ({"threads": threads} if threads else {})
     values = changed({"training": values}, changes, f"{run / CONFIG}")["training"]
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
     if training.seed != TrainingConfig.from_dict(description["training"], f"{run / CONFIG}, training").seed:
         raise ConfigError("training.seed cannot be changed when a run is resumed, as all its random draws depend on "
                           "it; begin a new run.")
+    for name in ("best", "final"):
+        require_no_link(run / name)
     checkpoint, damaged = newest_checkpoint(run / "checkpoints")
     if checkpoint is None:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
@@ -139,7 +146,9 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     remove_newer(run / "checkpoints", checkpoint)
     Log(run).truncate(trainer.state.step)
     if changes:
-        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict()})})
+        description = {key: value for key, value in description.items() if key != PLUGINS}
+        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict(),
+                                         **plugins_of(training.words())})})
         if not training.budget:
             trainer.state.total_steps = training.steps
     for sentence in damaged:
@@ -147,13 +156,18 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     return trainer
 
 
-def read_run(run: Path) -> dict[str, Any]:
-    """What config.yaml says."""
+def read_run(run: Path, *, unchanged: bool = False) -> dict[str, Any]:
+    """What config.yaml says; refused, if it must be `unchanged` and is not. Runs of older versions have no digest."""
     description = read_yaml(run / CONFIG, CheckpointError, absent=f"{run} is not a run: it has no {CONFIG}.")
     parts = ("model", "training", "data")
     if not isinstance(description, dict) or not all(isinstance(description.get(part), dict) for part in parts) \
             or not all(isinstance(description["data"].get(key), str) for key in ("corpus", "fingerprint")):
         raise CheckpointError(f"{run / CONFIG} is not the config of a run.")
+    digest = description.pop(DIGEST, None)
+    if unchanged and digest not in (None, json_digest(description)):
+        raise CheckpointError(f"{run / CONFIG} has changed since it was written: its digest differs. Settings are "
+                              f"changed with mini-bert resume {run} --set KEY=VALUE; without its line {DIGEST}, the "
+                              "file is taken as it is.")
     return description
 
 
@@ -176,6 +190,8 @@ def baselines(corpus: Corpus, heldout: Sequence[MLMBatch]) -> dict[str, float]:
 
 
 def _yaml(description: dict[str, Any]) -> bytes:
+    """The text of config.yaml, with a digest of what reading it gives."""
     import yaml
 
-    return yaml.safe_dump(description, sort_keys=False).encode()
+    text = yaml.safe_dump(description, sort_keys=False)
+    return f"{text}{DIGEST}: {json_digest(parse_yaml(text, CheckpointError, CONFIG))}\n".encode()

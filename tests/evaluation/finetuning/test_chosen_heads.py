@@ -1,4 +1,4 @@
-"""Fine-tuning with a head and an optimiser that a word chooses, built-in or from a file of one's own."""
+"""Fine-tuning with a head and an optimiser that a word chooses, built-in or from a file of your own."""
 
 import json
 

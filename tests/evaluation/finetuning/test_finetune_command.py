@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mini_bert import MiniBERT, ModelConfig, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.core.task_model import TaskModel
-from mini_bert.evaluation.tasks.answers import placed_words
+from mini_bert.evaluation.tasks.answers import word_spans
 from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -150,7 +150,7 @@ def test_entities_are_shown_with_the_original_text(saved):
 
 def test_words_and_their_offsets():
     line = " The U.S.\u00a0\u200bAnna's \u4e2d\u6587"
-    found = list(placed_words(line))
+    found = list(word_spans(line))
     assert [placed.word for placed in found] == ["The", "U", ".", "S", ".", "Anna", "'", "s", "\u4e2d", "\u6587"]
     assert all(line[placed.start : placed.end] == placed.word for placed in found)
 

@@ -130,8 +130,9 @@ class SelfAttention:
         return dgated, None
 
     def _allowed(self, ctx: Context) -> BoolArray | None:
-        """The keys that every term lets a query see (1 or B, m, T); None if all are seen."""
-        masks = [mask for mask in (term.allowed(ctx) for term in self.terms) if mask is not None]
+        """The keys that a query may see by the order of the pass and by every term (1 or B, m, T); None if all are."""
+        masks = [mask for mask in (ctx.seen(), *(term.allowed(ctx) for term in self.terms))
+                 if mask is not None]
         return np.logical_and.reduce(masks) if len(masks) > 1 else masks[0] if masks else None
 
     def _apply_terms(self, params: Parameters, Q: Array, K: Array,

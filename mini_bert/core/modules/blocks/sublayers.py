@@ -8,9 +8,10 @@ from ...registry import make
 
 
 class Sublayers:
-    """The parts of one layer."""
+    """The parts of one layer: the first of Mini-BERT, unless a config and a layer's number are given."""
 
-    def __init__(self, config: ModelConfig, layer: int):
+    def __init__(self, config: ModelConfig | None = None, layer: int = 0):
+        config = ModelConfig() if config is None else config
         self.rate, self.size = config.dropout, config.hidden_size
         self.attention: Module = make("attention", config.attention, config, layer)
         self.feedforward: Module = make("feedforward", config.feedforward, config, layer)

@@ -41,21 +41,21 @@ class LearnedPositions:
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> None:
         table = params[self.spec.name]
-        if self.padding >= 0 and ctx.ids is not None:
-            x += ctx.hook("position_vectors", table[self._numbered(ctx.ids).reshape(-1)]).reshape(x.shape)
-        else:
+        if self.padding < 0 or ctx.ids is None:
             if ctx.earlier + x.shape[1] > len(table):
                 raise InputError(f"There are {len(table)} positions; {ctx.earlier} tokens and {x.shape[1]} more do not "
                                  "fit.")
             x += ctx.hook("position_vectors", table[ctx.earlier : ctx.earlier + x.shape[1]])
+        else:
+            x += ctx.hook("position_vectors", table[self._numbered(ctx.ids).reshape(-1)]).reshape(x.shape)
 
     def backward(self, dx: Array, grads: Gradients, ctx: Context) -> None:
-        if self.padding >= 0 and ctx.ids is not None:
-            drows = ctx.hook("position_vectors", dx.reshape(-1, dx.shape[2]))
-            grads.add_rows(self.spec.name, *summed_rows(drows, self._numbered(ctx.ids).reshape(-1)))
-        else:
+        if self.padding < 0 or ctx.ids is None:
             drows = ctx.hook("position_vectors", dx.sum(axis=0))        # all sequences got the same vectors
             grads.add_rows(self.spec.name, np.arange(ctx.earlier, ctx.earlier + len(drows)), drows)
+        else:
+            drows = ctx.hook("position_vectors", dx.reshape(-1, dx.shape[2]))
+            grads.add_rows(self.spec.name, *summed_rows(drows, self._numbered(ctx.ids).reshape(-1)))
 
     def steps(self) -> Steps:
         formula = lookup("positions", "t") if self.padding < 0 else Formula(

@@ -1,6 +1,6 @@
 """ELECTRA's discriminator: was this token replaced? One number for each token.
 
-    logit = act(h W_r + b_r) w + b                 above zero: replaced
+    logit = act(h W_R + b_R) W_D + b_D                 above zero: replaced
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ class ReplacedTokensHead:
         self.activation: Activation = make("activation", config.activation)
         self.transform = Linear("replaced_transform_W", "replaced_transform_b", H, H, config.init_std,
                                 component="mlm_head", symbol="W_R")
-        self.decide = Linear("replaced_W", "replaced_b", H, 1, config.init_std, component="mlm_head", symbol="w")
+        self.decide = Linear("replaced_W", "replaced_b", H, 1, config.init_std, component="mlm_head", symbol="W_D")
 
     def layout(self) -> Layout:
         yield from self.transform.layout()

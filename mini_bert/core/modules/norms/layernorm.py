@@ -13,7 +13,7 @@ from ...registry import register
 class LayerNorm:
     """The parameters are `name`_gamma and, unless `bias=false`, `name`_beta, before the layer's number."""
 
-    def __init__(self, config: ModelConfig, name: str, layer: int | None = None, component: str = "norm",
+    def __init__(self, config: ModelConfig, name: str, layer: int | None = None, *, component: str = "norm",
                  size: int | None = None, bias: bool = True):
         suffix = "" if layer is None else f"_{layer}"
         self.gamma, self.beta = f"{name}_gamma{suffix}", f"{name}_beta{suffix}"

@@ -13,7 +13,7 @@ from ...registry import register
 class RMSNorm:
     """The parameter is `name`_gamma, before the layer's number."""
 
-    def __init__(self, config: ModelConfig, name: str, layer: int | None = None, component: str = "norm",
+    def __init__(self, config: ModelConfig, name: str, layer: int | None = None, *, component: str = "norm",
                  size: int | None = None):
         self.size, self.eps = size or config.hidden_size, config.layernorm_eps
         self.gamma = ParamSpec(f"{name}_gamma" + ("" if layer is None else f"_{layer}"), (self.size,), mean=1.0,

@@ -6,7 +6,7 @@ a time, for one more forward pass. Dropout is keyed by its place and not by when
 same, bit for bit.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ....errors import InputError
 from ...arrays import Array
@@ -21,6 +21,9 @@ from ...registry import make, register
 @register("stack", "plain")
 class PlainStack:
     """`layers[i]` is the block that runs at depth i."""
+
+    orders: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
 
     def __init__(self, config: ModelConfig):
         self.layers = tuple(self._blocks(config))

@@ -20,3 +20,7 @@ class CharacterSet:
     def __iter__(self) -> Iterator[str]:
         for start, end in zip(self._starts, self._ends, strict=True):
             yield from map(chr, range(start, end + 1))
+
+    def pattern(self) -> str:
+        """The inside of a character class of `re`."""
+        return "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(self._starts, self._ends, strict=True))

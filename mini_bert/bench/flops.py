@@ -1,0 +1,61 @@
+"""Floating-point operations of the matrix products of a pass, counted while it runs.
+
+A product (n, k) (k, m) is n k m multiplications and as many additions. The parameters are given to the model as arrays
+that count every product they take part in, and so does whatever is computed from them. Nothing has to describe its
+own cost, so the count holds for any variant; what is element-wise is left out, as it is for every published figure.
+"""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.config import ModelConfig
+from ..core.gradients import add_mlm_gradients
+from ..core.model import MiniBERT
+
+
+class Flops(NamedTuple):
+    """For one sequence."""
+
+    forward: int              # all tokens, without the head for words
+    step: int                 # forward, loss and backward with some masked tokens, as training computes them
+
+
+def count_flops(config: ModelConfig, length: int | None = None, masked: float = 0.15) -> Flops:
+    """The operations for a sequence of `length` tokens, of which a share is masked in the training step."""
+    T = config.max_seq_length if length is None else length
+    model = MiniBERT(config, seed=0)
+    ids = np.arange(T)[None] % config.vocab_size
+    counted, gradients = [0], model.params.zeros_like()
+    counting: Any = _counting(counted)
+    names = (item.name for item in model.params.layout)
+    model.params = {name: model.params[name].view(counting) for name in names}       # type: ignore[assignment]
+    model.encode(ids, forward_only=True)
+    forward, counted[0] = counted[0], 0
+    if not model.modules.predicts_words:
+        return Flops(forward, 0)
+    chosen = np.zeros((1, T), bool)
+    chosen[0, np.linspace(0, T - 1, max(1, round(masked * T))).astype(int)] = True
+    add_mlm_gradients(model, gradients, ids, ids, chosen)
+    return Flops(forward, counted[0])
+
+
+def _counting(total: list[int]) -> type[np.ndarray[Any, Any]]:
+    class Counting(np.ndarray[Any, Any]):
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple[Any, ...] | None = None,
+                            **options: Any) -> Any:
+            if out is not None:
+                options["out"] = tuple(_plain(array) for array in out)
+            result = getattr(ufunc, method)(*(_plain(array) for array in inputs), **options)
+            if ufunc is np.matmul:
+                total[0] += 2 * prod(np.shape(result)) * np.shape(inputs[0])[-1]
+            if out is not None:
+                return out[0] if len(out) == 1 else out
+            return result.view(Counting) if isinstance(result, np.ndarray) else result
+
+    return Counting
+
+
+def _plain(array: Any) -> Any:
+    return array.view(np.ndarray) if isinstance(array, np.ndarray) else array

@@ -1,0 +1,34 @@
+"""Transformer-XL's stack: every layer leaves behind what its attention was given, for the next part of the text.
+
+A pass reads `ctx.memory` as any other does; this stack keeps what `memory_after` (core/memory.py) makes the next memory
+from. It costs no copy: the rows are those that the backward needs anyway.
+"""
+
+from typing import Any, ClassVar
+
+from ...arrays import Array
+from ...context import Context
+from ...memory import KEPT
+from ...params import Parameters
+from ...registry import register
+from .plain import PlainStack
+
+
+@register("stack", "recurrent")
+class RecurrentStack(PlainStack):
+    remembers: ClassVar[bool] = True
+
+    def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
+        attended: dict[str, Array] = {}
+
+        def keep(name: str, value: Array) -> Array:
+            value = ctx.hook(name, value)
+            if name.startswith("attention_input_"):
+                attended[name] = value[: ctx.select.B * ctx.select.T]           # of two streams the first
+            return value
+
+        y, caches = super().forward(params, x, ctx.but(hook=keep))
+        for depth, cache in enumerate(caches):
+            if (name := f"attention_input_{depth}") in attended:
+                cache[KEPT] = attended[name]
+        return y, caches

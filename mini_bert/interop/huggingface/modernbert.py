@@ -1,0 +1,128 @@
+"""ModernBERT: pre-LN without a first norm, rotary positions, gated feed-forward, and layers that mostly look near.
+
+Nothing has a bias by default. Every n-th layer sees all tokens and turns by other angles than the local ones. Its heads
+all begin with the same transform: activation, then norm.
+"""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from ...core.config import ModelConfig
+from ...core.modules.assembly import TaskSpec
+from ...core.registry import Word, parse_word, parse_words
+from ...errors import ConfigError
+from .layout import ACTIVATIONS, POST_LN, HuggingFaceLayout, TaskClass
+from .stored import array, linear, norm, packed, table
+
+_HEAD = {**linear("task_transform_W", "head.dense"), **norm("task_ln", "head.norm"), **linear("task_W", "classifier")}
+
+
+class ModernBertLayout(HuggingFaceLayout):
+    model_type, family, prefix = "modernbert", "ModernBert", "model."
+    fields = {"num_layers": ("num_hidden_layers", 22), "num_heads": ("num_attention_heads", 12),
+              "hidden_size": ("hidden_size", 768), "intermediate_size": ("intermediate_size", 1152),
+              "vocab_size": ("vocab_size", 50368), "max_seq_length": ("max_position_embeddings", 8192),
+              "dropout": ("mlp_dropout", 0.0), "attention_dropout": ("attention_dropout", 0.0),
+              "layernorm_eps": ("norm_eps", 1e-5), "init_std": ("initializer_range", 0.02),
+              "attention_bias": ("attention_bias", False)}
+    fixed = {**POST_LN, "token_types": 0, "position_embeddings": "none", "block": "pre_ln(first_norm=false)",
+             "final_layernorm": True}
+    activation = ("hidden_activation", "gelu")
+    encoder = {
+        **table("token_embeddings", "embeddings.tok_embeddings"),
+        **norm("embedding_ln", "embeddings.norm"),
+        **norm("ln1", "layers.{i}.attn_norm"),
+        **packed("W_Q W_K W_V", "layers.{i}.attn.Wqkv"),
+        **linear("W_O", "layers.{i}.attn.Wo"),
+        **norm("ln2", "layers.{i}.mlp_norm"),
+        **packed("W1 W3", "layers.{i}.mlp.Wi"),
+        **linear("W2", "layers.{i}.mlp.Wo"),
+        **norm("final_ln", "final_norm"),
+    }
+    heads = {
+        **linear("mlm_transform_W", "head.dense"),
+        **norm("mlm_transform_ln", "head.norm"),
+        **array("mlm_head_b", "decoder.bias"),
+    }
+    tied = {"decoder.weight": "embeddings.tok_embeddings.weight"}
+    tasks = {
+        "ForSequenceClassification": TaskClass("first_token", _HEAD),
+        "ForTokenClassification": TaskClass("tokens", _HEAD),
+        "ForQuestionAnswering": TaskClass("span", _HEAD),
+    }
+
+    def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
+        every, thetas = self._global_every(config), self._thetas(config)
+        reach = self.whole_number(config, "local_attention", 128) // 2
+        predicts = self.kind_in(config) not in self.tasks and "head.dense.weight" in names
+        return {"score_terms": f"rotary(base={thetas[0]}, global_base={thetas[1]}, global_every={every}) + "
+                               f"sliding_window(reach={reach}, global_every={every})",
+                "feedforward": "gated" if config.get("mlp_bias") else "gated(bias=false)",
+                "norm": "layernorm" if config.get("norm_bias") else "layernorm(bias=false)",
+                "mlm_head": self._language_head(config) if predicts else "none"}
+
+    def theirs(self, config: ModelConfig) -> dict[str, Any]:
+        turn, window = (word.options for word in parse_words(config.score_terms))
+        every = window["global_every"]
+        kinds = ["sliding_attention" if layer % every else "full_attention" for layer in range(config.num_layers)]
+        return {"rope_parameters": {kind: {"rope_type": "default", "rope_theta": float(turn[key])} for kind, key in
+                                    (("sliding_attention", "base"), ("full_attention", "global_base"))},
+                "layer_types": kinds, "global_attn_every_n_layers": every, "local_attention": 2 * window["reach"],
+                "mlp_bias": _biased(config.feedforward), "norm_bias": _biased(config.norm),
+                "embedding_dropout": config.dropout, **self._head_keys(parse_word(config.mlm_head), config)}
+
+    def task_head(self, kind: str, config: Mapping[str, Any]) -> str:
+        head = super().task_head(kind, config)
+        mean = head == "first_token" and config.get("classifier_pooling", "cls") == "mean"
+        bias = "" if config.get("classifier_bias") else ", transform_bias=false"
+        return f"{'sequence' if mean else head}(transform={self._activation(config)}, norm=true{bias})"
+
+    def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
+        head = parse_word(task.head)
+        return {"classifier_pooling": "mean" if head.name == "sequence" else "cls",
+                **self._head_keys(Word("bert", (), {**head.options, "activation": head.options["transform"]}), config)}
+
+    def _activation(self, config: Mapping[str, Any]) -> str:
+        word = config.get("classifier_activation", "gelu")
+        if word not in ACTIVATIONS:
+            raise ConfigError(f"classifier_activation {str(word)[:100]!r} is not supported.")
+        return ACTIVATIONS[word]
+
+    def _language_head(self, config: Mapping[str, Any]) -> str:
+        options = [f"activation={self._activation(config)}"]
+        options += [] if config.get("classifier_bias") else ["transform_bias=false"]
+        options += [] if config.get("decoder_bias", True) else ["bias=false"]
+        return f"bert({', '.join(options)})"
+
+    def _head_keys(self, head: Word, config: ModelConfig) -> dict[str, Any]:
+        if head.name != "bert":
+            return {}
+        activation = str(head.options.get("activation", config.activation))
+        return {"classifier_activation": next(word for word, ours in ACTIVATIONS.items() if ours == activation),
+                "classifier_bias": head.options.get("transform_bias", True),
+                "decoder_bias": head.options.get("bias", True)}
+
+    def _global_every(self, config: Mapping[str, Any]) -> int:
+        """Every how many layers one sees all tokens, from either form of the config."""
+        kinds = config.get("layer_types")
+        if kinds is None:
+            return self.whole_number(config, "global_attn_every_n_layers", 3)
+        full = [layer for layer, kind in enumerate(kinds) if kind == "full_attention"]
+        every = full[1] if len(full) > 1 else len(kinds)
+        if full != list(range(0, len(kinds), every)):
+            raise ConfigError("layer_types is supported if every n-th layer, from the first on, has full_attention.")
+        return every
+
+    def _thetas(self, config: Mapping[str, Any]) -> tuple[float, float]:
+        """The bases of the local and of the global rotation, from either form of the config."""
+        found = config.get("rope_parameters") or {}
+        for kind in ("sliding_attention", "full_attention"):
+            if (found.get(kind) or {}).get("rope_type", "default") != "default":
+                raise ConfigError("rope_parameters is supported with the rope_type default alone.")
+        local, everywhere = ((found.get(kind) or {}).get("rope_theta", config.get(key)) for kind, key in
+                             (("sliding_attention", "local_rope_theta"), ("full_attention", "global_rope_theta")))
+        return float(10_000.0 if local is None else local), float(160_000.0 if everywhere is None else everywhere)
+
+
+def _biased(word: str) -> bool:
+    return bool(parse_word(word).options.get("bias", True))

@@ -1,0 +1,1 @@
+"""What stands around the model of a tokenizer.json: added tokens, normalizers, pre-tokenizers, decoders; no model."""

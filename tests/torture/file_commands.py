@@ -1,0 +1,89 @@
+"""The commands that write a file, or an entry of the cache."""
+
+import json
+import os
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+from beginnings import Command, cli, text, with_model, with_run
+
+from mini_bert.exercises.graded import exercise
+from mini_bert.exercises.progress import ProgressFile
+from mini_bert.exercises.stubs import solution_source
+
+
+def within(folder: Path, *arguments: object) -> None:
+    """A command in its working directory, where the progress of exercises is."""
+    with chdir(folder):
+        cli(*arguments)
+
+
+def with_progress(folder: Path) -> None:
+    text(folder)
+    within(folder, "exercise", "hint", "relu", 1)
+
+
+def with_answer(folder: Path) -> None:
+    with_progress(folder)
+    (folder / "relu.py").write_text(solution_source(exercise("relu")))
+
+
+def read_progress(folder: Path) -> None:
+    assert ProgressFile(folder).hints("relu") == 1            # never lost
+
+
+def whole_page(folder: Path) -> None:
+    if (folder / "made.html").exists():
+        assert (folder / "made.html").read_text().rstrip().endswith("</html>")
+
+
+def read_vectors(folder: Path) -> None:
+    if (folder / "made.npy").exists():
+        assert np.load(folder / "made.npy").shape[1] == 8
+
+
+def with_pairs(folder: Path) -> None:
+    with_model(folder)
+    pair = {"sentence_good": "the cat sat", "sentence_bad": "cat the sat", "UID": "a", "linguistics_term": "b",
+            "field": "c"}
+    (folder / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+
+
+def blimp(folder: Path) -> None:
+    os.environ["MINI_BERT_CACHE"] = str(folder / "made")
+    cli("blimp", folder / "pairs.jsonl", "-m", folder / "model", "--threads", 1)
+
+
+def evaluate(folder: Path) -> None:
+    os.environ["MINI_BERT_CACHE"] = str(folder / "made")
+    cli("evaluate", "-m", folder / "model", "-d", folder / "text.txt", "--only", "geometry", "--report",
+        folder / "made.html", "--threads", 1)
+
+
+def read_cache(folder: Path) -> None:
+    for file in (folder / "made").glob("*.json"):
+        json.loads(file.read_bytes())
+
+
+FILE_COMMANDS = [
+    Command("embed --out", with_model, lambda f: cli("embed", f / "text.txt", "-m", f / "model", "-o", f / "made.npy"),
+            read_vectors),
+    Command("new variant", text, lambda f: (f / "made.py").exists() or cli("new", "variant", "made", "--out",
+                                                                           f / "made.py"), lambda f: None),
+    Command("exercise start", text, lambda f: cli("exercise", "start", "relu", "--force", "-o", f / "made.py"),
+            lambda f: None),
+    Command("exercise hint", with_progress, lambda f: within(f, "exercise", "hint", "gelu", 2), read_progress),
+    Command("exercise check", with_answer, lambda f: within(f, "exercise", "check", "relu", "relu.py"), read_progress,
+            slow=True),
+    Command("report", with_run, lambda f: cli("report", f / "run", "-o", f / "made.html"), whole_page),
+    Command("report, replacing", lambda f: (with_run(f), (f / "made.html").write_text("<p>old</p></html>")),
+            lambda f: cli("report", f / "run", "-o", f / "made.html"), whole_page),
+    Command("plot", with_run, lambda f: cli("plot", "training", f / "run", "-o", f / "made.svg"), lambda f: None,
+            slow=True),
+    Command("explore --export", with_model, lambda f: cli("explore", "the cat sat", "-m", f / "model", "--export",
+                                                          f / "made.html"), whole_page,
+            slow=True),
+    Command("evaluate --report", with_model, evaluate, whole_page, exact=False, slow=True),
+    Command("blimp", with_pairs, blimp, read_cache, exact=False),
+]

@@ -8,7 +8,8 @@ from mini_bert.core.registry import words
 
 COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert-tiny": 4_416_698,
           "bert-base": 109_514_298, "bert-large": 335_174_458, "small": 2_509_312, "debug": 6_720,
-          "xlnet-base": 116_750_336, "mini-xlnet": 3_027_008, "transformer-xl": 41_055_436, "mini-xl": 3_024_320}
+          "xlnet-base": 116_750_336, "mini-xlnet": 3_027_008, "transformer-xl": 41_055_436, "mini-xl": 3_024_320,
+          "deberta-base": 139_244_121, "deberta-v3-xsmall": 70_958_820, "mini-deberta": 4_511_552}
 
 
 def test_the_presets_have_their_sizes():

@@ -34,21 +34,23 @@ class EnhancedDecoder(PlainStack):
     def __init__(self, config: ModelConfig, steps: int = 2):
         if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= config.num_layers:
             raise ConfigError(f"enhanced_decoder: steps must be 1 to num_layers={config.num_layers}, not {steps}.")
-        self.below, self.size = config.num_layers - steps, config.hidden_size
+        self.again, self.size = steps, config.hidden_size
         super().__init__(config)
+        self.below = config.num_layers - steps
         self.P = ParamSpec("decoder_positions", (config.max_seq_length, self.size), config.init_std,
                            component="embeddings", axes=("positions",), symbol="E_P")
 
     def _blocks(self, config: ModelConfig) -> list[Module]:
-        blocks: list[Module] = [make("block", config.block, config, i) for i in range(self.below + 1)]
-        return blocks[:-1] + blocks[-1:] * (config.num_layers - self.below)
+        own = config.num_layers - self.again + 1
+        blocks: list[Module] = [make("block", config.block, config, i) for i in range(own)]
+        return blocks[:-1] + blocks[-1:] * self.again
 
     def layout(self) -> Layout:
         yield from super().layout()
         yield self.P
 
     def _at(self, ctx: Context, depth: int) -> Context:
-        inside, select = ctx.in_layer(depth, last=depth >= self.below), ctx.select
+        inside, select = super()._at(ctx, depth), ctx.select
         return inside if depth < self.below else replace(inside, select=Streams(select.B, select.T, select.positions))
 
     @staticmethod
@@ -106,4 +108,4 @@ class EnhancedDecoder(PlainStack):
         everything = Sizes(sizes.tokens, sizes.tokens, sizes.length)
         decoding = self.layers[-1].floats(sizes) + self.size * sizes.rows
         return sum(layer.floats(everything) for layer in self.layers[: self.below]) \
-            + (len(self.layers) - self.below) * decoding
+            + self.again * decoding

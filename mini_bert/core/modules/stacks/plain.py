@@ -27,6 +27,7 @@ class PlainStack:
 
     def __init__(self, config: ModelConfig):
         self.layers = tuple(self._blocks(config))
+        self.below = len(self.layers) - 1
         # a backward that has come down to a depth will add no more to the parameters of these names
         self._complete = [names_of([layer]) - names_of(self.layers[:depth]) for depth, layer in enumerate(self.layers)]
 
@@ -38,7 +39,7 @@ class PlainStack:
             yield from layer.layout()
 
     def _at(self, ctx: Context, depth: int) -> Context:
-        return ctx.in_layer(depth, last=depth == len(self.layers) - 1)
+        return ctx.in_layer(depth, last=depth >= self.below)
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the last layer's output (M, H), one row for each selected token."""

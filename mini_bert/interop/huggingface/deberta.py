@@ -17,8 +17,9 @@ from ...core.modules.assembly import TaskSpec
 from ...core.registry import Word, parse_word, parse_words
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import ConfigError
-from .layout import ACTIVATIONS, POST_LN, SIZES, HuggingFaceLayout, Switch, TaskClass
+from .layout import HuggingFaceLayout
 from .stored import Names, Shape, Stored, array, linear, norm, table
+from .tables import ACTIVATIONS, POST_LN, SIZES, Switch, TaskClass
 
 _POOLER = {**ACTIVATIONS, "tanh": "tanh"}
 _LAYER = "encoder.layer.{i}.attention.self."

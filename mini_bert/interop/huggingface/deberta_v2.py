@@ -9,8 +9,8 @@ from typing import Any
 
 from ...core.registry import Word
 from .deberta import DebertaLayout
-from .layout import POST_LN
 from .stored import linear, norm
+from .tables import POST_LN
 
 _LAYER = "encoder.layer.{i}.attention.self."
 _OF_V1 = ("W_Q_{i}", "W_K_{i}", "W_V_{i}", "b_Q_{i}", "b_V_{i}", "W_KR_{i}", "W_QR_{i}", "b_QR_{i}")

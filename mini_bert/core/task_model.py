@@ -17,6 +17,7 @@ from .cache import Cache
 from .config import ModelConfig
 from .context import DropoutKey, Memory
 from .hooks import Hook, no_hook
+from .inputs import check_floats
 from .model import MiniBERT
 from .modules.assembly import TaskSpec, parameter_specs
 from .modules.heads.tasks import Answers, TaskHead
@@ -86,21 +87,20 @@ class TaskModel(MiniBERT):
         reads = self.task.reads(real, everything if positions is None else positions)
         ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
-        cache.head = (ctx, head)
         cache.top["task_scores"] = scores = hook("task_scores", scores)
-        return (scores if scores.shape[0] < B * T and self.task.answers is Answers.TOKENS
-                else self.task.arranged(scores, B, T)), cache
+        some = self.task.answers is Answers.TOKENS and len(scores) < B * T
+        result = scores if some else self.task.arranged(scores, B, T)
+        cache.head = (ctx, head, result.shape)
+        return result, cache
 
     def backward(self, dlogits: Array, cache: Cache, grads: Gradients, *, forget: bool = False, last: bool = False,
                  hook: Hook = no_hook) -> None:
         """d loss / d scores, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
             raise InputError("This cache is of encode(), which computes no scores; use forward().")
-        (ctx, head), scores = cache.head, cache.top["task_scores"]
+        ctx, head, shape = cache.head
         ctx = ctx.but(hook=hook)
-        if np.size(dlogits) != scores.size:
-            raise InputError(f"The gradient of the scores has the shape {np.shape(dlogits)}, which is not theirs.")
-        dscores = hook("task_scores", np.asarray(dlogits, self.dtype).reshape(scores.shape))
+        dscores = hook("task_scores", check_floats(dlogits, "dlogits", shape, dtype=self.dtype))
         drows = self.task.backward(dscores, head, grads, ctx)
         dhidden = np.zeros((ctx.select.B * ctx.select.T, drows.shape[1]), self.dtype)
         ctx.select.take_backward(drows, dhidden)

@@ -16,7 +16,7 @@ from functools import cache, partial
 
 import pytest
 
-from mini_bert.checks.check_all import models_to_check
+from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
 from mini_bert.checks.heads import check_task_head
 from mini_bert.checks.models import check_model, shrink
 from mini_bert.core import modules
@@ -24,7 +24,7 @@ from mini_bert.core.gradcheck import check_operation
 from mini_bert.core.ops import Operation, operations
 from mini_bert.core.registry import words
 
-EMPTY = ("NoHead", "NoPositions", "Term", "TaskHead")        # nothing to compute
+EMPTY = ("NoHead", "NoPositions", "Term")                    # nothing to compute
 COMPONENTS = [*(info.name.removeprefix("mini_bert.core.") for info in pkgutil.walk_packages(
     modules.__path__, "mini_bert.core.modules.") if not info.ispkg), "selection", "model", "gradients"]
 ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
@@ -174,8 +174,8 @@ def test_a_mutated_component_is_noticed(module, owner, what, function, ran, monk
     # a model that does not run the line cannot notice anything; a statement may begin some lines above
     likely = [name for name, lines in ran.items() if any((module.__file__, line - i) in lines for i in range(4))]
     checks = [partial(check_model, name, {**RICH, **MODELS}[name]) for name in likely or ran]
-    heads = [partial(check_task_head, word, SMOOTH) for word in words("task_head")]
-    for check in heads + checks if module.__name__.endswith("heads.tasks") else checks + heads:
+    heads = [partial(check_task_head, word, SMOOTH) for word in (*HEADS_OF_MODELS, *words("task_head"))]
+    for check in heads + checks if module.__name__.endswith(("heads.tasks", "heads.transform")) else checks + heads:
         try:
             if any(not result.passed for result in check()):
                 return

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mini_bert import ConfigError, InputError, MiniBERT, MiniBERTGradients, ModelConfig, load_preset
+from mini_bert.core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from mini_bert.core.registry import words
 from mini_bert.core.task_model import TaskBatch, TaskModel, with_dropout
 
@@ -50,6 +51,26 @@ def test_the_mlm_head_gets_no_gradient_and_the_encoder_is_the_one_given(base, he
     assert grads.gradients["W_Q_0"].any()
     assert grads.gradients["task_W"].any()
     assert np.array_equal(model.encoder().params.flat, base.params.flat)
+
+
+@pytest.mark.parametrize("head", [*words("task_head"), "first_token(transform=tanh)",
+                                  "tokens(transform=gelu, norm=true)"])
+def test_forward_and_backward_give_the_gradients_of_a_batch(base, head, rng):
+    """The two ways to the same gradients: through `forward`, and through the loss of a batch."""
+    model = TaskModel(base, head, 3)
+    kind = "tokens" if head.startswith("tokens") else head
+    batch = batch_for(kind, rng)
+    once, twice = MiniBERTGradients(model), MiniBERTGradients(model)
+    model.add_gradients(batch, once.gradients)
+    scores, cache = model.forward(batch.input_ids, batch.attention_mask, positions=batch.places)
+    rows = scores.reshape(-1, scores.shape[-1])
+    _, loss = cross_entropy_forward(rows, batch.targets)
+    twice.backward_from_logits(cross_entropy_backward(1.0, loss).reshape(scores.shape), cache)
+    np.testing.assert_allclose(twice.gradients.flat, once.gradients.flat, atol=1e-12)
+    with pytest.raises(InputError, match="encode"):
+        twice.backward_from_logits(scores, model.encode(batch.input_ids, batch.attention_mask)[1])
+    with pytest.raises(InputError, match="shape"):
+        twice.backward_from_logits(scores[:, :1], cache)
 
 
 def test_a_span_can_be_chosen_only_where_the_head_reads(base, rng):

@@ -29,8 +29,8 @@ def disentangled_steps(term: Any, Q: str, K: str) -> tuple[list[StepSpec], str]:
                               "attention", ("key",)))
         biases.append(name)
     if len(biases) == 2:
-        steps.append(StepSpec("relative_scores", "Scores of positions", "S_p", sum_of(2), tuple(biases), (), "attention",
-                              ("key",)))
+        steps.append(StepSpec("relative_scores", "Scores of positions", "S_p", sum_of(2), tuple(biases), (),
+                              "attention", ("key",)))
     steps.append(StepSpec("scaled_Q", "Queries, scaled", "Q_s", Formula(
         "scale", f"{{0}} / sqrt({terms})", (f"d{{y}} / sqrt({terms})",)), (Q,), (), "attention"))
     return steps, "relative_scores" if len(biases) == 2 else biases[0]

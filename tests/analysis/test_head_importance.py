@@ -35,7 +35,7 @@ def test_the_ranking_has_the_most_important_head_first():
     assert found.ranking() == [(1, 0), (0, 0), (1, 1), (0, 1)]
 
 
-@pytest.mark.parametrize("name", ["block: pre_ln", "activation: gelu_tanh", "bert-base, bert-large, bert-tiny"])
+@pytest.mark.parametrize("name", ["larger", "gpt2, mini-gpt", "bert-base, bert-large, bert-tiny"])
 def test_the_derivative_is_the_slope_of_the_loss(name):
     model, step = build(VARIANTS[name]), 1e-5
     found = head_importance(model, SENTENCES)

@@ -55,8 +55,9 @@ notebooks: $(VENV)/.notebooks       ## execute the notebooks; fails if one does 
 parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
 	$(PARITY)/bin/python -m pytest tests/parity
 
-bench-text: $(PARITY)/.installed    ## measure the tokenizer and vocabulary learning against `tokenizers`
+bench-text: $(PARITY)/.installed    ## measure the tokenizers and vocabulary learning against `tokenizers`
 	$(PARITY)/bin/python benchmarks/text.py --learn
+	$(PARITY)/bin/python benchmarks/byte_bpe.py
 
 bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and transformers
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --against all

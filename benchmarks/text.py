@@ -228,9 +228,8 @@ class Theirs(Competitor):
 COMPETITORS: dict[str, type[Competitor]] = {"ours": Ours, "ours-parallel": OursParallel, "theirs": Theirs}
 
 
-def serve(options: argparse.Namespace) -> None:
+def serve(competitor: Any) -> None:
     """Run as a competitor: read the name of a round, answer with its result."""
-    competitor = COMPETITORS[options.serve](options)
     for command in sys.stdin:
         print(json.dumps(getattr(competitor, command.strip())()), flush=True)
 
@@ -238,9 +237,9 @@ def serve(options: argparse.Namespace) -> None:
 class Process:
     """A competitor's process, as the comparing process sees it."""
 
-    def __init__(self, name: str, options: argparse.Namespace, environment: dict[str, str]):
+    def __init__(self, name: str, options: argparse.Namespace, environment: dict[str, str], script: str = __file__):
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", name, "--data", str(options.data), "--vocab", str(options.vocab),
+            [sys.executable, script, "--serve", name, "--data", str(options.data), "--vocab", str(options.vocab),
              "--megabytes", str(options.megabytes)],
             env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -376,7 +375,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     options = arguments()
     if options.serve:
-        serve(options)
+        serve(COMPETITORS[options.serve](options))
         return 0
 
     def say(text: str) -> None:

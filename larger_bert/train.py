@@ -3,8 +3,9 @@
 from os import PathLike
 from pathlib import Path
 
-from mini_bert import CheckpointError, MiniBERT, ModelFactory, WordPieceTokenizer
+from mini_bert import CheckpointError, MiniBERT, ModelFactory
 from mini_bert.text.batches import MLMBatches
+from mini_bert.text.tokenizer import Tokenizer
 from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.loop import Listener, State
 from mini_bert.training.trainer import Trainer
@@ -22,7 +23,7 @@ class LargerBERTTrainer:
         self.model, self.listener = model, listener
         self.config = load_run_config("larger")[1] if config is None else config
 
-    def load_tokenizer(self, path: str | PathLike[str] | None = None) -> WordPieceTokenizer:
+    def load_tokenizer(self, path: str | PathLike[str] | None = None) -> Tokenizer:
         """The tokenizer at `path`; without one, it is learned from the documentation installed with Python."""
         return ModelFactory.create_tokenizer(self.model.config.vocab_size, path)
 

@@ -30,8 +30,8 @@ __all__ = ["AdamW", "CheckpointError", "ConfigError", "Corpus", "CorpusError", "
            "MathematicalAnalyzer", "MathematicalExplorer", "MiniBERT", "MiniBERTGradients", "MiniBertError",
            "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Trainer",
            "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer", "__version__",
-           "gradient_check", "import_file", "keep_freed_memory", "load", "load_config", "load_preset", "mask_tokens",
-           "mlm_cross_entropy", "preset_names", "register"]
+           "gradient_check", "import_file", "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer",
+           "mask_tokens", "mlm_cross_entropy", "preset_names", "register", "register_tokenizer"]
 
 if TYPE_CHECKING:
     from .analysis.dynamics.training_analyzer import TrainingAnalyzer
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .plugins import import_file
     from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
+    from .text.opening import load_tokenizer, register_tokenizer
     from .text.wordpiece.tokenizer import WordPieceTokenizer
     from .training.config import TrainingConfig
     from .training.optimisers.adamw import AdamW
@@ -52,7 +53,7 @@ _LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus",
           "Trainer": "training.trainer", "keep_freed_memory": "training.workers",
           "TrainingAnalyzer": "analysis.dynamics.training_analyzer",
           "TrainingConfig": "training.config", "WordPieceTokenizer": "text.wordpiece.tokenizer",
-          "import_file": "plugins"}
+          "import_file": "plugins", "load_tokenizer": "text.opening", "register_tokenizer": "text.opening"}
 
 
 def __getattr__(name: str) -> Any:

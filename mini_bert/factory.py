@@ -16,7 +16,7 @@ from .pretrained import model_directory, shipped_names
 from .readers import exists
 
 if TYPE_CHECKING:
-    from .text.wordpiece.tokenizer import WordPieceTokenizer
+    from .text.tokenizer import Tokenizer
 
 
 def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
@@ -51,17 +51,18 @@ class ModelFactory:
 
     @staticmethod
     def create_tokenizer(vocab_size: int = 8192, vocab_path: str | PathLike[str] | None = None, *,
-                         lowercase: bool | None = None) -> "WordPieceTokenizer":
-        """The tokenizer at `vocab_path`, or one learned from the documentation installed with Python.
+                         lowercase: bool | None = None) -> "Tokenizer":
+        """The tokenizer at `vocab_path`, or a WordPiece one learned from the documentation installed with Python.
 
-        `lowercase` is passed to `WordPieceTokenizer.load`; a learned vocabulary is uncased unless it is False.
+        `lowercase` is passed to `load_tokenizer`; a learned vocabulary is uncased unless it is False.
         """
         from .text.corpora.pydocs import pydocs
+        from .text.opening import load_tokenizer
         from .text.wordpiece.learn import count_words, learn_vocabulary
         from .text.wordpiece.tokenizer import WordPieceTokenizer
 
         if vocab_path is not None:
-            return WordPieceTokenizer.load(vocab_path, lowercase=lowercase)
+            return load_tokenizer(vocab_path, lowercase=lowercase)
         uncased = lowercase is not False
         return WordPieceTokenizer(learn_vocabulary(count_words(pydocs(), uncased), vocab_size), uncased)
 

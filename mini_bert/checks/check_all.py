@@ -10,7 +10,7 @@ from ..core.config import SLOTS, ModelConfig
 from ..core.gradcheck import CheckResult
 from ..core.ops import Activation, Operation, operations
 from ..core.registry import SLOTS as REGISTRY_SLOTS
-from ..core.registry import find, plugin_file, words
+from ..core.registry import find, parse_word, plugin_file, words
 from ..errors import InputError
 from .formulas import check_formulas
 from .heads import check_objective, check_task_head
@@ -74,6 +74,9 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
         found += [partial(check_objective, name, _smooth(), seed)] if name in words("objective") else []
         found += [partial(_check, model, config, seed) for model, config in models.items()
                   if name in (part.partition(": ")[2] for part in model.split(", "))]
+        if not found and name not in subjects():          # a word that presets use: the first model that has it
+            found = [partial(_check, model, config, seed) for model, config in models.items()
+                     if name in (parse_word(word).name for _, word in config.words())][:1]
         if not found and name not in subjects():
             from ..training import optimisers  # noqa: F401  (they fill the registry, and no check needs them)
 

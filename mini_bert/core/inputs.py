@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .arrays import Array, BoolArray, IntArray
 from .config import ModelConfig
+from .registry import find
 
 
 def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
@@ -67,9 +68,16 @@ def check_order(order: npt.ArrayLike | None, shape: tuple[int, ...]) -> IntArray
 
 
 def check_length(config: ModelConfig, T: int, name: str) -> None:
-    if config.max_seq_length < T:
+    """Refuse more tokens than there are positions in a table; positions that are relative have no such end."""
+    if config.max_seq_length < T and has_last_position(config):
         raise InputError(f"{name} has {T} tokens a sequence; this model takes at most "
                          f"max_seq_length={config.max_seq_length}.")
+
+
+def has_last_position(config: ModelConfig) -> bool:
+    """Does a part of the model have a table of max_seq_length positions? It says so by its attribute `limited`."""
+    return bool(getattr(find("position_embeddings", config.position_embeddings).named, "limited", True)
+                or getattr(find("stack", config.stack).named, "limited", False))
 
 
 def check_key_mask(mask: npt.ArrayLike, shape: tuple[int, ...], beside: str) -> BoolArray | None:

@@ -102,6 +102,7 @@ class Stack(Protocol):
     """How the layers of a model are run: from the embeddings (B*T, H) to the selected rows (M, H)."""
 
     layers: Sequence[Any]                 # the block that runs at each depth
+    below: int                            # how many of them compute all tokens; those above, the selected ones alone
     orders: bool                          # can a pass be told in which order tokens are predicted? (Context.order)
     remembers: bool                       # does a pass leave what a memory is made from? (core/memory.py)
 

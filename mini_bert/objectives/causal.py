@@ -4,7 +4,7 @@
 
 The model must be causal: one that sees the next token has nothing to predict. With `segments=n`, each sequence is read
 in n parts, and every part has the parts before it as its memory (core/memory.py), which nothing flows back into: so
-Transformer-XL learns to use a memory. Derivation: docs/math/transformer_xl.md
+Transformer-XL learns to use a memory, from running text. Derivation: docs/math/transformer_xl.md
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,18 +72,34 @@ class NextTokenBatches(MLMBatches):
         return next_tokens(rows.ids, rows.attention_mask)._replace(token_types=rows.token_types)
 
 
+class RunningTextBatches(MLMBatches):
+    """Windows of running text: [CLS] only where a document begins, [SEP] only where it ends.
+
+    A model that always sees [CLS] first comes to lean on it, and fails in the middle of a text.
+    """
+
+    def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
+        sequences = self.sequences
+        begins = sequences.locate(numbers)[1] == 0
+        ends = (numbers + 1 == len(sequences)) | (sequences.locate(np.minimum(numbers + 1, len(sequences) - 1))[1] == 0)
+        lengths = rows.attention_mask.sum(axis=1) - ~begins - ~ends
+        mask = np.arange(int(lengths.max())) < lengths[:, None]
+        places = np.minimum(np.arange(mask.shape[1]) + ~begins[:, None], rows.ids.shape[1] - 1)
+        return next_tokens(np.where(mask, np.take_along_axis(rows.ids, places, axis=1), PAD), mask)
+
+
 @register("objective", "causal")
 class CausalLM(MaskedLM):
     """Of one causal model. Every real token but the last of its sequence has a loss."""
 
     main: str = "causal"
-    made_by = NextTokenBatches
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal"}
 
     def __init__(self, model: MiniBERT, *, segments: int = 1, micro_batch_size: int = 16, recompute: bool = False):
         if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
             raise ConfigError(f"causal: segments must be a whole number of at least 1, not {segments}.")
         self.segments = segments
+        self.made_by = RunningTextBatches if segments > 1 else NextTokenBatches
         if not model.modules.causal:
             raise ConfigError("The objective causal needs a model that sees no later tokens; this one does. Its "
                               "score_terms must have causal.")

@@ -6,7 +6,7 @@ Only the masked rows are computed in the last layer and the head.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     """Of one model, `micro_batch_size` sequences at a time."""
 
     main: str = "masked"
-    made_by: ClassVar[type[MLMBatches]] = MLMBatches
+    made_by: type[MLMBatches] = MLMBatches
 
     def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
         self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute

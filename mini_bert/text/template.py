@@ -84,7 +84,7 @@ def template_of(content: Any, ids: Mapping[str, int], path: Path) -> Template:
     """The template that the `post_processor` of a tokenizer.json describes; kinds that add no tokens are left aside."""
     if content is None:
         return NOTHING
-    kind = content.get("type") if isinstance(content, dict) else None
+    kind = str(content.get("type")) if isinstance(content, dict) else ""
     if kind == "Sequence" and isinstance(content.get("processors"), list):
         made = [template_of(part, ids, path) for part in content["processors"]]
         adding = [template for template in made if template is not NOTHING]
@@ -92,7 +92,7 @@ def template_of(content: Any, ids: Mapping[str, int], path: Path) -> Template:
             raise VocabularyError(f"{path}: post_processor adds special tokens {len(adding)} times; once is supported.")
         return adding[0] if adding else NOTHING
     if kind not in _READERS:
-        raise VocabularyError(f"{path}: post_processor has the type {str(kind)[:60]!r}; {', '.join(_READERS)} and "
+        raise VocabularyError(f"{path}: post_processor has the type {kind[:60]!r}; {', '.join(_READERS)} and "
                               "Sequence are supported.")
     return _READERS[kind](content, ids, path)
 

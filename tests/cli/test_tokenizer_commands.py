@@ -135,3 +135,32 @@ def test_a_directory_named_like_markup_is_shown_literally(folder):
     result = runner.invoke(app, ["data", "show", str(out)])
     assert result.exit_code == 0
     assert "[bold]corpus[/nothing]" in result.stdout.replace("\n", "")
+
+
+# -------------------------------------------------------------------- byte-level BPE
+
+def test_byte_level_bpe_is_learned_used_and_prepared_with(folder):
+    made = run("tokenizer", "train", folder / "text.txt", "--kind", "byte_bpe", "--vocab-size", 268, "--out",
+               folder / "bytes")
+    assert (made["kind"], made["vocab_size"]) == ("byte_bpe", 268)
+    ids = run("tokenizer", "encode", "-t", folder / "bytes", "The cat [MASK].")["ids"][0]
+    assert (ids[0], ids[-1]) == (2, 3)
+    assert 4 in ids
+    assert run("tokenizer", "decode", "-t", folder / "bytes", *ids)["texts"] == ["[CLS]The cat[MASK].[SEP]"]
+    words = run("tokenizer", "inspect", "-t", folder / "bytes", "The cat")["words"]
+    assert [word["word"] for word in words] == ["The", "cat"]
+    corpus = run("data", "prepare", folder / "text.txt", "-t", folder / "bytes", "--out", folder / "corpus",
+                 "--heldout", 0)
+    assert corpus["unknown_tokens"] == 0
+    shown = run("data", "show", folder / "corpus")
+    assert len(shown["batch"]) == 2
+
+
+def test_an_option_of_another_kind_is_refused(folder):
+    train = ("tokenizer", "train", folder / "text.txt", "--out", folder / "new")
+    assert "layout is not one of" in refused(*train, "--layout", "roberta")
+    assert "alphabet_limit is not one of" in refused(*train, "--kind", "byte_bpe", "--alphabet-limit", 9)
+    assert "lowercase is not one of" in refused(*train, "--kind", "byte_bpe", "--uncased")
+    assert "the nearest is 'byte_bpe'" in refused(*train, "--kind", "bytebpe")
+    assert "choose bert, roberta, gpt2" in refused(*train, "--kind", "byte_bpe", "--layout", "t5")
+    assert not (folder / "new").exists()

@@ -12,7 +12,8 @@ COUNTS = {"mini": 4_498_880, "mini-deep": 4_942_976, "larger": 49_137_488, "bert
           "electra-small": 13_549_057, "modernbert-base": 149_655_232, "gpt2": 124_439_808,
           "mini-albert": 1_426_114, "mini-electra": 3_524_161, "mini-gated": 4_501_196, "mini-gpt": 4_267_008,
           "mini-modern": 4_274_816, "mini-relative": 4_491_344, "mini-rope": 4_486_592,
-          "xlnet-base": 116_750_336, "mini-xlnet": 3_027_008, "transformer-xl": 41_055_436, "mini-xl": 3_024_320}
+          "xlnet-base": 116_750_336, "mini-xlnet": 3_027_008, "transformer-xl": 41_055_436, "mini-xl": 3_024_320,
+          "deberta-base": 139_244_121, "deberta-v3-xsmall": 70_958_820, "mini-deberta": 4_511_552}
 
 
 def test_the_presets_have_their_sizes():

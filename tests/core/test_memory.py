@@ -14,7 +14,7 @@ from mini_bert.training.memory import training_memory
 
 @pytest.mark.parametrize(("name", "batch_size", "rate"), [
     ("mini", 8, 0.15), ("mini", 32, 0.15), ("mini", 32, 0.3), ("larger", 4, 0.15), ("larger", 4, 0.3),
-    ("bert-tiny", 2, 0.15)])
+    ("bert-tiny", 2, 0.15), ("mini-deberta", 8, 0.15), ("mini-deberta", 32, 0.3)])
 def test_the_prediction_is_near_what_a_step_allocates(name, batch_size, rate):
     config = load_preset(name)
     peak = _peak(config, batch_size, rate)
@@ -35,7 +35,8 @@ def _peak(config, batch_size, rate=0.15):
 
 
 @pytest.mark.parametrize("terms", ["relative_keys", "rotary", "relative_keys(reach=4) + rotary", "relative",
-                                   "segments + relative"])
+                                   "segments + relative", "disentangled",
+                                   "disentangled(reach=16, buckets=8, share=true, norm=true)"])
 def test_the_prediction_counts_what_score_terms_keep(terms):
     plain = replace(load_preset("mini"), num_heads=8)
     config = replace(plain, score_terms=terms)

@@ -1,10 +1,12 @@
 """mini-bert evaluate: masked prediction, and the comprehensive evaluation with its report."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
+from mini_bert import MiniBERT, WordPieceTokenizer
 from mini_bert.cli.app import app
 from mini_bert.cli.measure.evaluate import _loss
 from mini_bert.errors import DataError, InputError
@@ -42,6 +44,23 @@ def test_masked_prediction_can_be_sampled_and_fits_the_length_of_the_model(place
     assert (_loss(1.5, 3), _loss(0.0, 0)) == ("1.500", "–")   # no tokens, no loss
     told = CliRunner().invoke(app, ["evaluate", "--help"]).output
     assert "nothing is cached" in " ".join(told.replace("│", "").split())
+
+
+def test_long_texts_are_measured_in_segments_with_and_without_a_memory(place, run, tmp_path):
+    refused = run("--segments", "--data", place / "text.txt")
+    assert refused.exit_code == 1
+    assert isinstance(refused.exception, InputError)
+    assert "needs a causal model" in str(refused.exception)
+    model = MiniBERT.load(place / "model")
+    MiniBERT(replace(model.config, score_terms="relative + causal", stack="recurrent", position_embeddings="none",
+                     init_std=0.3),
+             seed=1).save(tmp_path / "xl")
+    WordPieceTokenizer.load(place / "model").save(tmp_path / "xl")
+    asked = ("--segments", "--model", tmp_path / "xl", "--data", place / "text.txt")
+    found = json.loads(run(*asked, "--json").stdout)
+    assert [row["memory"] for row in found["by_memory"]] == [0, 16]
+    assert found["by_memory"][0]["loss"] != found["by_memory"][1]["loss"]
+    assert "in segments of 16 tokens" in run(*asked).output
 
 
 def test_a_requested_part_that_cannot_be_measured_is_a_failure(place, run, tmp_path):

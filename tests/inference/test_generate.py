@@ -14,7 +14,7 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_size": 32, "intermediate_size": 64, "vocab_size": 50,
          "block": "pre_ln", "max_seq_length": 24, "init_std": 0.3}
 TERMS = ["causal", "causal + rotary", "causal + t5_bias", "causal + relative_keys(reach=3)",
-         "causal + alibi + sliding_window(reach=3)"]
+         "causal + alibi + sliding_window(reach=3)", "causal + segments + relative"]
 
 
 def causal(terms="causal", **more):

@@ -130,8 +130,8 @@ def test_modernbert_with_the_keys_of_its_first_config_is_opened(tmp_path):
     config = described(tmp_path)
     for key in ("layer_types", "rope_parameters"):
         del config[key]
-    (tmp_path / "config.json").write_text(json.dumps(config | {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0,
-                                                               "global_attn_every_n_layers": 3}))
+    older = {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3}
+    (tmp_path / "config.json").write_text(json.dumps(config | older))
     change(tmp_path, lambda tensors: tensors)
     assert np.array_equal(mini_bert.load(tmp_path).encode(IDS, MASK)[0], model.encode(IDS, MASK)[0])
 

@@ -175,6 +175,8 @@ def test_outputs_equal_those_of_transformers(case, side, tmp_path):
 def test_gradients_equal_those_of_transformers(case, tmp_path):
     # ModernBERT's softmax is in float32 whatever the model is in, and gives NaN at padding in a model of float64
     dtype, tolerance = (np.float32, 1e-4) if case.family == "ModernBert" else (np.float64, 1e-6)
+    if case.family == "XLNet":                # its sines and cosines are in float32
+        tolerance = 1e-5
     reference = theirs(case).to(torch.float32 if dtype is np.float32 else torch.float64)
     reference.save_pretrained(tmp_path)
     model = mini_bert.load(tmp_path, dtype=dtype)
@@ -227,7 +229,8 @@ def test_files_go_both_ways(case, tmp_path):
 
 
 def test_every_layout_is_compared():
-    assert {layout.family for layout in LAYOUTS} == {case.family for case in CASES.values()}
+    elsewhere = {"Deberta", "DebertaV2"}              # test_deberta.py
+    assert {layout.family for layout in LAYOUTS} - elsewhere == {case.family for case in CASES.values()} - elsewhere
 
 
 @pytest.mark.parametrize(("preset", "kind", "settings"), [

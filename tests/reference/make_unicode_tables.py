@@ -123,8 +123,8 @@ def byte_level() -> None:
              literal("SPACES", "\\s", members(r"\s"))]
     head = f'''"""What GPT-2's pattern takes for letters, numbers and white space.
 
-Written by tests/reference/make_unicode_tables.py. The reference is tokenizers {tokenizers.__version__}. Its Unicode is newer than that of
-some versions of Python; these tables give the same ids under every one.
+Written by tests/reference/make_unicode_tables.py. The reference is tokenizers {tokenizers.__version__}. Its Unicode is
+newer than that of some versions of Python; these tables give the same ids under every one.
 """
 
 from ..characters import CharacterSet

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import InputError, VocabularyError
+from mini_bert.text import chunk_cache
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from mini_bert.text.wordpiece import tokenizer as module
 from mini_bert.text.wordpiece.normalise import normaliser
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
@@ -125,7 +125,7 @@ def test_splitting_into_chunks_does_not_change_the_words(text):
 
 
 def test_a_full_cache_does_not_change_the_ids(uncased, monkeypatch):
-    monkeypatch.setattr(module, "_CACHED", 3)
+    monkeypatch.setattr(chunk_cache, "_CACHED", 3)
     text = "the cat sat. unaffable the cat. don't the, cat sat the " * 5
     assert uncased.encode(text) == WordPieceTokenizer(PIECES).encode(text)
     assert len(uncased._pieces) <= 3

@@ -36,9 +36,11 @@ from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.exercises.progress import ProgressFile
 from mini_bert.fit.request import read_result
 from mini_bert.report.figures import confusion, probe_accuracy
+from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.opening import load_tokenizer
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer as Tokenizer
 from mini_bert.training.config import TrainingConfig, load_run_config
@@ -117,6 +119,22 @@ def _read_torch_saved(folder: Path) -> object:
 def _read_tokenizer(folder: Path) -> object:
     tokenizer = Tokenizer.load(folder)
     return tokenizer.decode(tokenizer.encode("the cats sat on [MASK] mat."))
+
+
+def _write_byte_bpe(folder: Path) -> None:
+    learn_tokenizer(count_words([TEXT]), 280, layout="roberta").save(folder)
+
+
+def _write_merges(folder: Path) -> None:
+    _write_byte_bpe(folder)
+    (folder / "tokenizer.json").unlink()
+
+
+def _read_any_tokenizer(folder: Path) -> object:
+    tokenizer = load_tokenizer(folder)
+    tokenizer.align("the cats sat on <mask> mat.")
+    tokenizer.encode_pair("a", "b")
+    return tokenizer.decode(tokenizer.encode("the cats sat on <mask> mat.")), tokenizer.to_files()
 
 
 def _write_task(folder: Path) -> None:
@@ -223,6 +241,8 @@ SUBJECTS: dict[str, Subject] = {
         "model.safetensors.index.json", "part-0.safetensors", "added_tokens.json")),
     "older model": Subject(_write_older, _read_model, ("digests.json", "model.safetensors")),
     "tokenizer": Subject(_write_model, _read_tokenizer, ("vocab.txt", "tokenizer_config.json", "tokenizer.json")),
+    "byte-level BPE": Subject(_write_byte_bpe, _read_any_tokenizer, ("tokenizer.json", "tokenizer_config.json")),
+    "merges": Subject(_write_merges, _read_any_tokenizer, ("vocab.json", "merges.txt", "tokenizer_config.json")),
     "task model": Subject(_write_task, load_task, ("task.json", "task.safetensors")),
     "corpus": Subject(_write_corpus, _read_corpus, (
         "corpus/corpus.json", "corpus/tokens.bin", "corpus/sentences.bin", "corpus/documents.bin", "corpus/splits.bin",

@@ -54,6 +54,23 @@ def test_every_token_but_the_last_predicts_the_next_one(model_config, settings, 
     assert batch.order is None
 
 
+def test_segments_are_of_running_text_with_special_tokens_at_the_ends_of_documents(model_config, settings, corpus):
+    _, batches, _ = prepared("causal(segments=2)", replace(model_config, **XL), settings, corpus)
+    vocabulary, windows = corpus.tokenizer.vocabulary, 0
+    starts, ends = [], []
+    for step in range(len(batches)):
+        batch = batches[step]
+        for ids, mask in zip(batch.input_ids, batch.attention_mask, strict=True):
+            real = ids[mask]
+            starts += [ids[0] == vocabulary.cls]
+            ends += [real[-1] == vocabulary.sep]
+            assert vocabulary.ordinary[real[1:-1]].all()
+            assert (ids[~mask] == vocabulary.pad).all()
+            windows += 1
+    assert sum(starts) == sum(ends) == len(corpus.split("train"))
+    assert windows > 2 * sum(starts)
+
+
 def test_a_sixth_of_the_tokens_is_predicted_in_a_random_order_and_specials_never(model_config, settings, corpus):
     _, batches, _ = prepared("permuted", replace(model_config, **XLNET), settings, corpus)
     ordinary = corpus.tokenizer.vocabulary.ordinary

@@ -6,7 +6,6 @@ A step that takes a ReLU over its kink measures neither slope; where that happen
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 
 import numpy as np
 
@@ -67,9 +66,10 @@ class DoubleLoss:
 
     @cached_property
     def _below(self) -> frozenset[str]:
-        """The values below the last layer: above them only the rows of targets need be computed."""
-        last = len(self.model.modules.stack.layers) - 1
-        return frozenset(spec.name for spec in takewhile(lambda spec: spec.layer != last, self.model.modules.steps()))
+        """The values of layers that compute all tokens: above them only the rows of targets need be computed."""
+        below = self.model.modules.stack.below
+        return frozenset(spec.name for spec in self.model.modules.steps()
+                         if spec.group == "Embeddings" or (spec.layer is not None and spec.layer < below))
 
     @cached_property
     def _pass(self) -> tuple[float, dict[str, float], Array, Cache]:

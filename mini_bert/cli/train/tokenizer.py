@@ -45,7 +45,7 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                       help="byte_bpe: the special tokens of bert (default), roberta or gpt2.")] = None,
                   prefix_space: Annotated[bool | None, typer.Option(
                       "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its first "
-                      "word is like any other; default: do.")] = None,
+                      "word is like any other; default: no.")] = None,
                   strict: Strict = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
                   *, output: Output) -> None:

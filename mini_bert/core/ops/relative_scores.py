@@ -5,7 +5,7 @@
     dr_n  = sum over i, j with s_i + j = n of dy_ij x_i
 
 All products x r^T are computed, one column a distance, and read along their diagonals (relative_shift.py): the sum
-over diagonals in dr is then a product of matrices too. Derivation: docs/math/relative_shift.md
+over diagonals in dr is then a product of matrices too. Derivation: docs/math/relative_scores.md
 """
 
 import numpy as np
@@ -30,7 +30,9 @@ def relative_scores_backward(dy: Array, cache: RelativeScoresCache) -> tuple[Arr
     x, r, shift = cache
     dproducts = relative_shift_backward(dy, shift)             # y = windows of the products
     dx = dproducts @ r                                         # products = x r^T
-    dr = (dproducts.transpose(0, 1, 3, 2) @ x).sum(axis=0)     # r is the same for all sequences
+    dr = np.zeros((x.shape[1], *r.shape[1:]), r.dtype)
+    for of_one, x_of_one in zip(dproducts, x, strict=True):    # r is the same for all sequences
+        dr += of_one.transpose(0, 2, 1) @ x_of_one
     return dx, dr if len(r) > 1 else dr.sum(axis=0, keepdims=True)
 
 

@@ -7,6 +7,8 @@ can hold it. What an architecture computes is in core; here is only how its file
 from ...core.storage.model_files import Layout, register_layout
 from .albert import AlbertLayout
 from .bert import BertLayout
+from .deberta import DebertaLayout
+from .deberta_v2 import DebertaV2Layout
 from .distilbert import DistilBertLayout
 from .electra import ElectraLayout
 from .gpt2 import GPT2Layout
@@ -14,12 +16,12 @@ from .modernbert import ModernBertLayout
 from .roberta import CamembertLayout, RobertaLayout, XLMRobertaLayout
 from .xlnet import XLNetLayout
 
-__all__ = ["LAYOUTS", "BertLayout", "register_layouts"]
+__all__ = ["LAYOUTS", "BertLayout", "DebertaLayout", "DebertaV2Layout", "register_layouts"]
 
 # the first that fits a model is the one that it is saved in, unless it was read from another
 LAYOUTS: tuple[Layout, ...] = (
     BertLayout(), RobertaLayout(), XLMRobertaLayout(), CamembertLayout(), AlbertLayout(), DistilBertLayout(),
-    ElectraLayout(), GPT2Layout(), ModernBertLayout(), XLNetLayout(),
+    ElectraLayout(), DebertaLayout(), DebertaV2Layout(), GPT2Layout(), ModernBertLayout(), XLNetLayout(),
 )
 
 

@@ -21,7 +21,7 @@ _CHUNKS_IN_MEMORY = 1 << 20
 Progress = Callable[[int], None]      # called with the number of pieces so far
 
 
-def count_words(texts: Iterable[str], add_prefix_space: bool = True) -> Counter[str]:
+def count_words(texts: Iterable[str], add_prefix_space: bool = False) -> Counter[str]:
     """How often each word occurs, in the alphabet of bytes; with a space before each text, if it has none."""
     counts: Counter[str] = Counter()
     raw: Counter[str] = Counter()     # chunks repeat, so each is split once and not at every occurrence
@@ -40,7 +40,7 @@ def count_words(texts: Iterable[str], add_prefix_space: bool = True) -> Counter[
     return counts
 
 
-def learn_tokenizer(words: Mapping[str, int], vocab_size: int, *, layout: str = "bert", add_prefix_space: bool = True,
+def learn_tokenizer(words: Mapping[str, int], vocab_size: int, *, layout: str = "bert", add_prefix_space: bool = False,
                     min_frequency: int = 2, progress: Progress | None = None) -> ByteBPETokenizer:
     """A tokenizer of at most `vocab_size` pieces: the special tokens of the layout, the 256 bytes, and merged pieces.
 

@@ -8,6 +8,7 @@ pieces (merging.py). Every text can be written in bytes, so no word is unknown, 
 What stands between two spaces always becomes the same ids. These are cached, so most of it takes one look-up.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -28,19 +29,21 @@ from .tokenizer_files import from_files, to_files
 
 
 class ChunkIds(ChunkCache):
-    """Chunk -> the ids of its words, with `before` in front of it."""
+    """Chunk -> the ids of its words. Chunks after a space have a cache of their own, without that space."""
 
-    def __init__(self, merger: Merger, whole: dict[bytes, int], before: str = ""):
+    def __init__(self, merger: Merger, at_start: "ChunkIds | None" = None):
         super().__init__()
-        self.merger, self.whole, self.before = merger, whole, before
+        self.merger = merger
+        self.before, self.at_start = ("", self) if at_start is None else (" ", at_start)
 
     def find(self, chunk: str) -> bytes:
-        found: list[int] = []
-        for word in chunk_words(self.before + chunk):
-            data = word.encode("utf-8", "surrogatepass")
-            known = self.whole.get(data)
-            found += self.merger(data) if known is None else [known]
-        return np.array(found, ID).tobytes()
+        if chunk.isalpha() and chunk.isascii():
+            return array("I", self.merger((self.before + chunk).encode())).tobytes()
+        first, *others = chunk_words(self.before + chunk)
+        if not others:
+            return array("I", self.merger(first.encode("utf-8", "surrogatepass"))).tobytes()
+        # several words: those after the first have no space before them, and are chunks themselves
+        return self[first[len(self.before) :]] + b"".join(map(self.at_start.__getitem__, others))
 
 
 class ByteBPETokenizer(Tokenizer):
@@ -60,13 +63,14 @@ class ByteBPETokenizer(Tokenizer):
         spelled |= {made: require_bytes(self.vocabulary[made], source) for *_, made in merges}
         unk = spec.settings.unk
         merger = Merger(spelled, merges, single, unk=None if unk is None else ids[unk])
-        named = ids.items() if spec.settings.ignore_merges else ()
-        whole = {data: i for piece, i in named if (data := to_bytes(piece))}
-        self._at_start = ChunkIds(merger, whole)
-        self._after_space = ChunkIds(merger, whole, " ")
+        if spec.settings.ignore_merges:
+            merger.whole |= {data: i for piece, i in ids.items() if (data := to_bytes(piece))}
+        self._at_start = ChunkIds(merger)
+        self._after_space = ChunkIds(merger, self._at_start)
         self._merger = merger
         self._raw, self._normalised = (Finder([token for token in spec.added if token.normalized == wanted])
                                        for wanted in (False, True))
+        self._beginnings = self._raw.beginnings | self._normalised.beginnings
 
     def __reduce__(self) -> tuple[Any, ...]:      # without the cache
         return ByteBPETokenizer, (self.spec,)
@@ -103,7 +107,7 @@ class ByteBPETokenizer(Tokenizer):
 
     def _bytes(self, text: str) -> bytes:
         """The ids, as the bytes of an array."""
-        if self._raw.may_have(text) or self._normalised.may_have(text):
+        if any(map(text.__contains__, self._beginnings)):
             return b"".join(self._plain(part) if token is None else as_bytes(token.id)
                             for token, part, _ in self._parts(text))
         return self._plain(nfc(text)[0] if self.spec.settings.nfc else text)

@@ -163,8 +163,10 @@ def _pieces(ids: Mapping[str, int], path: Path) -> list[str]:
 
 def _split_merges(content: Any, path: Path) -> list[tuple[str, str]]:
     """Merges from lines such as "a b", or from pairs."""
+    if not isinstance(content, list):
+        raise VocabularyError(f"{path}: model.merges must be a list of merges.")
     found = []
-    for number, entry in enumerate(content if isinstance(content, list) else [content]):
+    for number, entry in enumerate(content):
         parts = entry.split(" ") if isinstance(entry, str) else entry
         if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(part, str) and part for part in parts):
             raise VocabularyError(f"{path}: merge {number} is {json.dumps(entry)[:60]}, which is not two pieces.")

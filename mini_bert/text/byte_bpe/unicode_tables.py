@@ -1,7 +1,7 @@
 """What GPT-2's pattern takes for letters, numbers and white space.
 
-Written by tests/reference/make_unicode_tables.py. The reference is tokenizers 0.23.3. Its Unicode is newer than that of
-some versions of Python; these tables give the same ids under every one.
+Written by tests/reference/make_unicode_tables.py. The reference is tokenizers 0.23.3. Its Unicode is
+newer than that of some versions of Python; these tables give the same ids under every one.
 """
 
 from ..characters import CharacterSet

@@ -53,11 +53,11 @@ class Finder:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
         beginnings = {name[:2] for name in self.tokens}
-        self._beginnings = beginnings if len(beginnings) <= 8 else {""}       # a text with a token has one of these
+        self.beginnings = beginnings if len(beginnings) <= 8 else {""}        # a text with a token has one of these
 
     def may_have(self, text: str) -> bool:
         """False if there is no token in the text; True says nothing."""
-        return any(beginning in text for beginning in self._beginnings)
+        return any(beginning in text for beginning in self.beginnings)
 
     def has(self, text: str) -> bool:
         """Is there a name in the text, at whatever place?"""

@@ -26,21 +26,24 @@ from ..linear import Linear
 class Embeddings:
     """With `types=false`, token types are not embedded: they are for attention alone.
 
-    With `projected=true`, there is a map to the model's width even where the tables have it already, as in ALBERT.
+    With `projected=true`, there is a map to the model's width even where the tables have it already, as in ALBERT. With
+    `project_first=true`, as in DeBERTa, that map comes before the norm, and has no bias.
     """
 
-    def __init__(self, config: ModelConfig, types: bool = True, projected: bool = False):
+    def __init__(self, config: ModelConfig, types: bool = True, projected: bool = False, project_first: bool = False):
         E, std = config.embedding_width, config.init_std
         self.rate, self.size, self.width = config.dropout, E, config.hidden_size
+        self.stages = ("project", "norm", "drop") if project_first else ("norm", "drop", "project")     # after the sum
         self.positions: Positions = make("position_embeddings", config.position_embeddings, config)
         self.tokens = ParamSpec("token_embeddings", (config.vocab_size, E), std, component="embeddings",
                                 axes=("vocabulary",), symbol="E")
         self.types = ParamSpec("token_type_embeddings", (config.token_types, E), std, component="embeddings",
                                symbol="E_S") if config.token_types and types else None
         self.ln: Norm | None = make("norm", config.norm, config, "embedding_ln", component="embeddings",
-                                    **({"size": E} if config.embedding_size else {})) \
+                                    **({"size": E} if config.embedding_size and not project_first else {})) \
             if config.embedding_layernorm else None
-        self.project = Linear("embedding_projection_W", "embedding_projection_b", E, self.width, std, symbol="W_E",
+        bias = None if project_first else "embedding_projection_b"
+        self.project = Linear("embedding_projection_W", bias, E, self.width, std, symbol="W_E",
                               component="embeddings") if projected or self.width != E else None
 
     def layout(self) -> Layout:
@@ -59,33 +62,48 @@ class Embeddings:
         x, tokens = embedding_forward(params[self.tokens.name], ids.reshape(-1))         # (B*T, H)
         x = ctx.hook("token_vectors", x)
         self.positions.forward(params, x.reshape(*ids.shape, -1), ctx)
-        type_lookup = ln = project = None
+        type_lookup = None
         if self.types is not None:
             flat_types = np.zeros(ids.size, np.intp) if types is None else types.reshape(-1)
             typed, type_lookup = embedding_forward(params[self.types.name], flat_types)
             x += ctx.hook("type_vectors", typed)
-        if self.ln is not None:
-            x, ln = self.ln.forward(params, ctx.hook("embedding_sum", x))
-        x, drop = dropout_forward(x, self.rate, ctx.dropout("embeddings", self.rate))
-        if self.project is not None:
-            x, project = self.project.forward(params, ctx.hook("narrow_embeddings", x))
+        stages = []
+        for stage in self.stages:
+            x, cache = self._apply(stage, params, x, ctx)
+            stages.append(cache)
         x = ctx.hook("embeddings", x)
-        return x, {"embeddings": x, "_ops": (ids.shape, tokens, type_lookup, ln, drop, project)}
+        return x, {"embeddings": x, "_ops": (ids.shape, tokens, type_lookup, stages)}
 
     def backward(self, dx: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> None:
         """dx (B*T, H). There is no input to send a gradient to: ids are not numbers."""
-        shape, tokens, type_lookup, ln, drop, project = cache["_ops"]
+        shape, tokens, type_lookup, stages = cache["_ops"]
         dx = ctx.hook("embeddings", dx)
-        if self.project is not None:
-            dx = ctx.hook("narrow_embeddings", self.project.backward(dx, project, grads))
-        dx = dropout_backward(dx, drop)
-        if self.ln is not None:
-            dx = ctx.hook("embedding_sum", self.ln.backward(dx, ln, grads))
+        for stage, kept in zip(reversed(self.stages), reversed(stages), strict=True):
+            dx = self._apply_backward(stage, dx, kept, grads, ctx)
         # x = tokens + positions + types: each term gets the whole gradient
         if self.types is not None:
             grads.add_rows(self.types.name, *summed_rows(ctx.hook("type_vectors", dx), type_lookup[0]))
         self.positions.backward(dx.reshape(*shape, -1), grads, ctx)
         grads.add_rows(self.tokens.name, *summed_rows(ctx.hook("token_vectors", dx), tokens[0]))
+
+    def _apply(self, stage: str, params: Parameters, x: Array, ctx: Context) -> tuple[Array, Any]:
+        """One of the stages after the sum, if the model has it."""
+        if stage == "drop":
+            return dropout_forward(x, self.rate, ctx.dropout("embeddings", self.rate))
+        if stage == "norm" and self.ln is not None:
+            return self.ln.forward(params, ctx.hook("embedding_sum", x))
+        if stage == "project" and self.project is not None:
+            return self.project.forward(params, ctx.hook("narrow_embeddings", x))
+        return x, None
+
+    def _apply_backward(self, stage: str, dx: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
+        if stage == "drop":
+            return dropout_backward(dx, cache)
+        if stage == "norm" and self.ln is not None:
+            return ctx.hook("embedding_sum", self.ln.backward(dx, cache, grads))
+        if stage == "project" and self.project is not None:
+            return ctx.hook("narrow_embeddings", self.project.backward(dx, cache, grads))
+        return dx
 
     def steps(self) -> Steps:
         terms = [StepSpec("token_vectors", "Token embeddings", "e", FORMULA, (), (("E", self.tokens.name),),
@@ -96,14 +114,17 @@ class Embeddings:
         yield from terms
         names = tuple(term.name for term in terms)
         result = ("embeddings", "Input of the first layer", "x_0")
-        summed = result if self.project is None else ("narrow_embeddings", "Embeddings of width E", "w")
-        if self.ln is None:
-            yield StepSpec(*summed, sum_of(len(names)), names, (), "embeddings")
-        else:
-            yield StepSpec("embedding_sum", "Sum of embeddings", "u", sum_of(len(names)), names, (), "embeddings")
-            yield self.ln.step(*summed, "embedding_sum")
-        if self.project is not None:
-            yield self.project.step(*result, "narrow_embeddings", "embeddings")
+        before = {"project": ("narrow_embeddings", "Embeddings of width E", "w") if self.project is not None else None,
+                  "norm": ("embedding_sum", "Sum of embeddings", "u") if self.ln is not None else None, "drop": None}
+        stages = [(stage, found) for stage in self.stages if (found := before[stage]) is not None]
+        shown = [*(found for _, found in stages), result]                        # the sum, and what is made of it
+        yield StepSpec(*shown[0], sum_of(len(names)), names, (), "embeddings")
+        for (stage, x), y in zip(stages, shown[1:], strict=True):
+            if stage == "norm" and self.ln is not None:
+                yield self.ln.step(*y, x[0])
+            elif self.project is not None:
+                yield self.project.step(*y, x[0], "embeddings")
 
     def floats(self, sizes: Sizes) -> int:
-        return sizes.tokens * (self.size * (1 if self.ln is None else 2) + (0 if self.project is None else self.width))
+        wide = self.width * (1 + (self.stages[0] == "project")) if self.project is not None else 0
+        return sizes.tokens * (self.size * (1 if self.ln is None else 2) + wide)

@@ -1,5 +1,7 @@
 """Positions that are added to the embeddings: learned vectors, or none."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from ....errors import ConfigError, InputError
@@ -66,6 +68,8 @@ class LearnedPositions:
 @register("position_embeddings", "none")
 class NoPositions:
     """Nothing added: the model sees a bag of tokens, unless its attention knows positions."""
+
+    limited: ClassVar[bool] = False       # of any length: see core/inputs.py
 
     def __init__(self, config: ModelConfig):
         pass

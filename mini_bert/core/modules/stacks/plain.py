@@ -27,6 +27,7 @@ class PlainStack:
 
     def __init__(self, config: ModelConfig):
         self.layers = tuple(self._blocks(config))
+        self.below = len(self.layers) - 1
         # a backward that has come down to a depth will add no more to the parameters of these names
         self._complete = [names_of([layer]) - names_of(self.layers[:depth]) for depth, layer in enumerate(self.layers)]
 
@@ -38,36 +39,51 @@ class PlainStack:
             yield from layer.layout()
 
     def _at(self, ctx: Context, depth: int) -> Context:
-        return ctx.in_layer(depth, last=depth == len(self.layers) - 1)
+        return ctx.in_layer(depth, last=depth >= self.below)
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the last layer's output (M, H), one row for each selected token."""
-        caches = []
-        for depth, layer in enumerate(self.layers):
-            inside = self._at(ctx, depth)
-            y, cache = layer.forward(params, x, inside)
-            if ctx.recompute:
-                cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
-            elif ctx.forward_only:
-                cache = {"hidden": y, "_forward_only": True}
-            caches.append(cache)
-            x = y
-        return x, caches
+        return self._through(params, x, range(len(self.layers)), ctx)
 
     def backward(self, dy: Array, caches: list[dict[str, Any]], grads: Gradients, ctx: Context, *,
                  forget: bool = False) -> Array:
         """dy (M, H) -> dx (B*T, H). With `forget`, a layer's cache is dropped when its gradients are there."""
-        for depth in reversed(range(len(self.layers))):
-            layer, inside = self.layers[depth], self._at(ctx, depth)
-            cache = caches.pop() if forget else caches[depth]
-            if "_again" in cache:
-                _, cache = layer.forward(*cache["_again"])
-            elif "_forward_only" in cache:
-                raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
-            dy = layer.backward(dy, cache, grads, inside)
-            if ctx.last:
-                grads.complete(self._complete[depth])
+        return self._through_backward(dy, range(len(self.layers)), caches, grads, ctx, forget)
+
+    def _through(self, params: Parameters, x: Array, depths: range, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
+        """Layer after layer, and their caches."""
+        caches = []
+        for depth in depths:
+            x, cache = self._run(params, x, depth, ctx)
+            caches.append(cache)
+        return x, caches
+
+    def _through_backward(self, dy: Array, depths: range, caches: list[dict[str, Any]], grads: Gradients, ctx: Context,
+                          forget: bool) -> Array:
+        for depth in reversed(depths):
+            dy = self._run_backward(dy, caches.pop() if forget else caches[depth], depth, grads, ctx)
         return dy
+
+    def _run(self, params: Parameters, x: Array, depth: int, ctx: Context) -> tuple[Array, dict[str, Any]]:
+        """One layer, and what the pass keeps of it."""
+        inside = self._at(ctx, depth)
+        y, cache = self.layers[depth].forward(params, x, inside)
+        if ctx.recompute:
+            cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
+        elif ctx.forward_only:
+            cache = {"hidden": y, "_forward_only": True}
+        return y, cache
+
+    def _run_backward(self, dy: Array, cache: dict[str, Any], depth: int, grads: Gradients, ctx: Context) -> Array:
+        layer = self.layers[depth]
+        if "_again" in cache:
+            _, cache = layer.forward(*cache["_again"])
+        elif "_forward_only" in cache:
+            raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+        dx = layer.backward(dy, cache, grads, self._at(ctx, depth))
+        if ctx.last:
+            grads.complete(self._complete[depth])
+        return dx
 
     def steps(self, x: str) -> Steps:
         for depth, layer in enumerate(self.layers):

@@ -1,5 +1,6 @@
 """Terms of the attention scores, one per file; a config lists them in `score_terms`."""
 
-from . import alibi, causal, relative, relative_keys, rotary, segments, sliding_window, t5_bias
+from . import alibi, causal, disentangled, relative, relative_keys, rotary, segments, sliding_window, t5_bias
 
-__all__ = ["alibi", "causal", "relative", "relative_keys", "rotary", "segments", "sliding_window", "t5_bias"]
+__all__ = ["alibi", "causal", "disentangled", "relative", "relative_keys", "rotary", "segments", "sliding_window",
+           "t5_bias"]

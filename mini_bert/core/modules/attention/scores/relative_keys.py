@@ -16,6 +16,8 @@ from ....config import ModelConfig
 from ....context import Context
 from ....formulas import Formula, Steps, StepSpec
 from ....module import BiasGradients, Layout, Sizes
+from ....ops.embedding import embedding_backward, embedding_forward
+from ....ops.relative_scores import relative_scores_backward, relative_scores_forward
 from ....params import Gradients, Parameters, ParamSpec
 from ....registry import register
 from .term import Term
@@ -34,33 +36,19 @@ class RelativeKeys(Term):
     def layout(self) -> Layout:
         yield self.R
 
-    def _rows(self, ctx: Context) -> IntArray:
-        """The row of R for each query and key, (1 or B, m, T), once for all layers."""
-        queries, keys = ctx.query_positions(), ctx.key_positions()
-
-        def compute() -> IntArray:
-            found: IntArray = np.clip(keys - queries[:, :, None], -self.reach, self.reach) + self.reach
-            return found
-
-        return ctx.table(("relative_keys", self.reach, queries.shape, queries.tobytes(), len(keys)), compute)
-
     def bias(self, params: Parameters, Q: Array, K: Array, ctx: Context) -> tuple[Array, Any]:
-        R, rows = params[self.R.name], self._rows(ctx)
-        by_distance = Q @ R.T                                            # (B, A, m, 2 k + 1)
-        by_distance *= self.scale
-        grid = np.broadcast_to(rows[:, None], (*Q.shape[:3], K.shape[2]))
-        return ctx.hook("distance_scores", np.take_along_axis(by_distance, grid, axis=3)), (Q, R, rows)
+        T = len(ctx.key_positions())
+        rows = np.clip(np.arange(1 - T, T), -self.reach, self.reach) + self.reach        # of each distance
+        spread, lookup = embedding_forward(params[self.R.name], rows)
+        spread *= self.scale
+        scores, shifted = relative_scores_forward(Q, spread[None], T - 1 - ctx.query_positions(), T)
+        return ctx.hook("distance_scores", scores), (lookup, shifted)
 
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
-        Q, R, rows = cache
-        dscores = ctx.hook("distance_scores", dscores)
-        dby = np.empty((*Q.shape[:3], len(R)), Q.dtype)                  # of Q R^T
-        for row in range(len(R)):
-            at_distance = np.broadcast_to(rows == row, (len(Q), *rows.shape[1:]))
-            dby[..., row] = np.einsum("baqk,bqk->baq", dscores, at_distance)
-        dby *= self.scale
-        grads.add(self.R.name, np.einsum("baqr,baqd->rd", dby, Q))
-        return dby @ R, None
+        lookup, shifted = cache
+        dQ, (dspread,) = relative_scores_backward(ctx.hook("distance_scores", dscores), shifted)
+        grads.add(self.R.name, embedding_backward(dspread, lookup) * self.scale)
+        return dQ, None
 
     def _sequence_rows(self, T: int) -> IntArray:
         found: IntArray = np.clip(np.arange(T) - np.arange(T)[:, None], -self.reach, self.reach) + self.reach

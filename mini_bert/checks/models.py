@@ -17,6 +17,7 @@ from ..core.gradcheck import CheckResult, relative_error
 from ..core.gradients import MiniBERTGradients
 from ..core.memory import memory_after
 from ..core.model import MiniBERT
+from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.params import Parameters
 from ..errors import NumericalError
 from ..randomness import generator
@@ -82,8 +83,16 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             wanted.backward_from_logits(dlogits, cache)
             return loss
 
-        yield from check_directions(name, "masked positions", model.params, masked_loss, rng)
-        yield from check_directions(name, "all logits", model.params, mean_loss, rng)
+        def sum_of_losses() -> float:
+            logits, _ = model.forward(ids, mask, positions=chosen, **context)
+            return cross_entropy_forward(logits, ids[chosen])[0]
+
+        def mean_of_losses() -> float:                    # dropout is drawn for all rows
+            logits, _ = model.forward(ids, mask, **context)
+            return cross_entropy_forward(logits[chosen], ids[chosen])[0] / int(chosen.sum())
+
+        yield from check_directions(name, "masked positions", model.params, masked_loss, rng, sum_of_losses)
+        yield from check_directions(name, "all logits", model.params, mean_loss, rng, mean_of_losses)
 
     if model.modules.finds_replaced:
         of_logits = rng.standard_normal((B, T)) * mask
@@ -119,7 +128,10 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             MiniBERTGradients(model, grads).backward_from_hidden(cotangent[chosen], cache)
             return float((hidden * cotangent[chosen]).sum())
 
-        yield from check_directions(name, case, model.params, some_outputs, rng)
+        def some_value(more: Mapping[str, Any] = more) -> float:
+            return float((model.encode(ids, mask, positions=chosen, **context, **more)[0] * cotangent[chosen]).sum())
+
+        yield from check_directions(name, case, model.params, some_outputs, rng, some_value)
 
     alone, between = model.params.zeros_like(), model.params.zeros_like()
     for grads in (alone, between):
@@ -140,8 +152,8 @@ def _other_passes(model: MiniBERT, ids: IntArray, rng: np.random.Generator) -> d
 
 
 def check_directions(name: str, case: str, params: Parameters, loss: Callable[[Parameters], float],
-                     rng: np.random.Generator) -> list[CheckResult]:
-    """One result a parameter. `loss` adds its gradients to what it is given."""
+                     rng: np.random.Generator, value_of: Callable[[], float] | None = None) -> list[CheckResult]:
+    """One result a parameter. `loss` adds its gradients to what it is given; `value_of` is the loss alone."""
     grads, discarded = params.zeros_like(), params.zeros_like()
     loss(grads)
     analytic, numeric = [], []
@@ -152,7 +164,7 @@ def check_directions(name: str, case: str, params: Parameters, loss: Callable[[P
 
         def moved(distance: float, value: Array = value, start: Array = before, way: Array = direction) -> float:
             value[...] = start + distance * way
-            return loss(discarded)
+            return loss(discarded) if value_of is None else value_of()
 
         analytic.append(float((grads[parameter] * direction).sum()))
         numeric.append(_slope(moved))

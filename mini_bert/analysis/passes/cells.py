@@ -159,8 +159,10 @@ def _scores(step: ComputedStep, index: Index) -> Cell:
     product = sum(term.value for term in terms)
     added = {_at(name, *index): float(np.broadcast_to(_of(step)[name], step.array.shape)[index]) for name in biases}
     expression = f"(sum over n of {q}[{a},{i},n] {k}[{a},{j},n]) / sqrt(d_k)" + "".join(f" + {name}" for name in added)
-    return _cell(step, index, expression, terms, product / root + sum(added.values()),
-                 **{"product": product, "sqrt(d_k)": root, **added})
+    quantities = {"product": product, "sqrt(d_k)": root, **added}
+    if np.isneginf(step.array[index]):
+        return _cell(step, index, f"minus infinity: {i} may not see {j}", terms, -np.inf, **quantities)
+    return _cell(step, index, expression, terms, product / root + sum(added.values()), **quantities)
 
 
 def _softmax(step: ComputedStep, index: Index) -> Cell:

@@ -176,7 +176,8 @@ class _OneParameter:
 
 
 def _size(value: Array) -> float:
-    return max(float(np.sqrt(np.mean(value**2))), 1e-3)
+    seen = value[~np.isneginf(value)]         # the scores of hidden keys are minus infinity
+    return max(float(np.sqrt(np.mean(seen**2))), 1e-3)
 
 
 def _slope(moved: Callable[[float], tuple[float, list[bytes]]], step: float) -> tuple[float, float, bool]:

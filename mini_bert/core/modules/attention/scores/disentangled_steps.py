@@ -15,8 +15,6 @@ def disentangled_steps(term: Any, Q: str, K: str) -> tuple[list[StepSpec], str]:
     steps = list(term.table.steps())
     vectors, terms = steps[-1].name, 1 + (term.key is not None) + (term.query is not None)
     scale = f"sqrt({terms} d_k)"
-    steps.append(StepSpec("scaled_Q", "Queries, scaled", "Q_s", Formula(
-        "scale", f"{{0}} / sqrt({terms})", (f"d{{y}} / sqrt({terms})",)), (Q,), (), "attention"))
     biases = []
     for part, made, rows, asks, name, title, symbols in (
             (term.key, "position_keys", "rows", Q, "content_to_position", "keys", ("K_p", "S_cp")),
@@ -30,11 +28,12 @@ def disentangled_steps(term: Any, Q: str, K: str) -> tuple[list[StepSpec], str]:
         steps.append(StepSpec(name, f"Scores: {name.replace('_', ' ')}", symbols[1], formula, (asks, made), (),
                               "attention", ("key",)))
         biases.append(name)
-    if len(biases) == 1:
-        return steps, biases[0]
-    steps.append(StepSpec("relative_scores", "Scores of positions", "S_p", sum_of(2), tuple(biases), (), "attention",
-                          ("key",)))
-    return steps, "relative_scores"
+    if len(biases) == 2:
+        steps.append(StepSpec("relative_scores", "Scores of positions", "S_p", sum_of(2), tuple(biases), (),
+                              "attention", ("key",)))
+    steps.append(StepSpec("scaled_Q", "Queries, scaled", "Q_s", Formula(
+        "scale", f"{{0}} / sqrt({terms})", (f"d{{y}} / sqrt({terms})",)), (Q,), (), "attention"))
+    return steps, "relative_scores" if len(biases) == 2 else biases[0]
 
 
 def _functions(rows: str, reach: int, buckets: int) -> dict[str, Callable[[Array], Array]]:

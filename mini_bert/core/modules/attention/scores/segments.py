@@ -56,7 +56,8 @@ class Segments(Term):
         asked = Q + params[self.s.name][:, None]                                 # (B, A, m, d_k)
         asked *= self.scale
         both = asked @ e.swapaxes(1, 2)                                          # (B, A, m, 2)
-        scores = both[..., :1] if others is None else np.where(others[:, None], both[..., 1:], both[..., :1])
+        scores = np.broadcast_to(both[..., :1], (*both.shape[:3], K.shape[2])) if others is None \
+            else np.where(others[:, None], both[..., 1:], both[..., :1])
         return ctx.hook("segment_scores", scores), (asked, e, others)
 
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:

@@ -151,8 +151,6 @@ def _linear(step: ComputedStep, index: Index) -> Cell:
 
 def _scores(step: ComputedStep, index: Index) -> Cell:
     (q, k, *biases), (a, i, j) = step.inputs, index
-    if np.isneginf(step.array[index]):
-        return _cell(step, index, "-inf, as the query may not see this key", [_single("hidden", float("-inf"))])
     Q, K, root = _of(step)[q], _of(step)[k], sqrt(_of(step).constants["d_k"])
     dims = range(Q.shape[2])
     terms = _products([_at(q, a, i, n) for n in dims], Q[a, i], [_at(k, a, j, n) for n in dims], K[a, j])

@@ -229,7 +229,8 @@ def test_files_go_both_ways(case, tmp_path):
 
 
 def test_every_layout_is_compared():
-    assert {layout.family for layout in LAYOUTS} == {case.family for case in CASES.values()}
+    elsewhere = {"Deberta", "DebertaV2"}              # test_deberta.py
+    assert {layout.family for layout in LAYOUTS} - elsewhere == {case.family for case in CASES.values()} - elsewhere
 
 
 @pytest.mark.parametrize(("preset", "kind", "settings"), [

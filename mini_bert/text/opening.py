@@ -61,8 +61,8 @@ def load_tokenizer(path: str | PathLike[str], *, lowercase: bool | None = None) 
         if kind.claims(files):
             return kind.read(files, lowercase)
     known = ", ".join(kinds())
-    if files.model_type is not None:
-        raise VocabularyError(f"{files.directory}: tokenizer.json has a model of the type {files.model_type[:60]!r}, "
+    if files.algorithm is not None:
+        raise VocabularyError(f"{files.directory}: tokenizer.json has a model of the type {files.algorithm[:60]!r}, "
                               f"with parts that no kind of tokenizer here reads; the kinds are {known}.")
     raise VocabularyError(f"{files.directory} is not the directory of a tokenizer: it has none of "
                           f"{', '.join(sorted(tokenizer_file_names()))}.")

@@ -65,7 +65,7 @@ class TokenizerFiles:
         return model if isinstance(model, dict) else {}
 
     @property
-    def model_type(self) -> str | None:
+    def algorithm(self) -> str | None:
         """The type of the model in tokenizer.json. Files of older libraries leave it out: merges are those of BPE."""
         if "type" in self.model:
             return str(self.model["type"])

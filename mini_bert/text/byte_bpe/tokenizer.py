@@ -84,7 +84,7 @@ class ByteBPETokenizer(Tokenizer):
             return False
         if files.full is not None:
             kinds = [part.get("type") for part in files.parts("pre_tokenizer")]
-            return files.model_type == "BPE" and "ByteLevel" in kinds
+            return files.algorithm == "BPE" and "ByteLevel" in kinds
         return files.has(VOCAB) and files.has(MERGES)
 
     @classmethod

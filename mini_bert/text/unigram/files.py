@@ -90,7 +90,7 @@ def claimed(files: TokenizerFiles) -> bool:
     """Is there a tokenizer.json of this kind, or a SentencePiece model and no tokenizer.json?"""
     if files.is_file and files.path.name != TOKENIZER_JSON:
         return files.path.suffix == ".model"
-    return files.model_type == "Unigram" if files.full else any(map(files.has, MODELS))
+    return files.algorithm == "Unigram" if files.full else any(map(files.has, MODELS))
 
 
 def read_spec(files: TokenizerFiles, lowercase: bool | None) -> UnigramSpec:

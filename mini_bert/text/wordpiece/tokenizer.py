@@ -100,7 +100,7 @@ class WordPieceTokenizer(Tokenizer):
     def claims(cls, files: TokenizerFiles) -> bool:
         """A bare vocabulary file, a vocab.txt, or a tokenizer.json whose model is WordPiece."""
         bare = files.is_file and files.path.name not in (VOCAB, TOKENIZER_JSON)
-        return bare or files.model_type == "WordPiece" or (files.full is None and files.has(VOCAB))
+        return bare or files.algorithm == "WordPiece" or (files.full is None and files.has(VOCAB))
 
     @classmethod
     def read(cls, files: TokenizerFiles, lowercase: bool | None = None) -> "WordPieceTokenizer":

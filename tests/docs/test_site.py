@@ -95,7 +95,8 @@ def test_the_design_page_has_the_table_of_imports_that_the_tests_hold():
     assert table == {part: (set(parts), held.THIRD_PARTY.get(part, set())) for part, parts in held.ALLOWED.items()}
 
 
-def test_the_counts_of_the_architectures_are_what_the_script_prints(environment: dict[str, str]):
-    script = ROOT / "docs" / "comparisons" / "count_parameters.py"
+@pytest.mark.parametrize("name", ["count_parameters.py", "mini_family.py"])
+def test_the_counts_of_the_architectures_are_what_the_scripts_print(name: str, environment: dict[str, str]):
+    script = ROOT / "docs" / "comparisons" / name
     done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() in (script.parent / "architectures.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Counts the parameters of BERT's relatives from the presets of the package, and draws them: docs/images/architectures.svg.
+"""Counts the parameters of BERT's relatives from the presets, and draws them: docs/images/architectures.svg.
 
     python docs/comparisons/count_parameters.py                 a table; exits with 1 if a published total is not met
     python docs/comparisons/count_parameters.py --picture FILE  the picture as well

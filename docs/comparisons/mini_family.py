@@ -16,7 +16,8 @@ from mini_bert.training.memory import training_memory
 
 
 def main() -> None:
-    print(f"{'preset':14} {'T':>4} {'embeddings':>11} {'layers':>10} {'rest':>10} {'total':>10} {'MFLOP/token':>12} {'MB':>6}")
+    print(f"{'preset':14} {'T':>4} {'embeddings':>11} {'layers':>10} {'rest':>10} {'total':>10} {'MFLOP/token':>12} "
+          f"{'MB':>6}")
     for name in (name for name in preset_names() if name.startswith("mini")):
         config = load_preset(name)
         specs = parameter_specs(config)

@@ -24,7 +24,7 @@ from mini_bert.core.gradcheck import check_operation
 from mini_bert.core.ops import Operation, operations
 from mini_bert.core.registry import words
 
-EMPTY = ("NoHead", "NoPositions", "Term")                    # nothing to compute
+EMPTY = ("Alibi", "NoHead", "NoPositions", "Term")                    # nothing to compute
 COMPONENTS = [*(info.name.removeprefix("mini_bert.core.") for info in pkgutil.walk_packages(
     modules.__path__, "mini_bert.core.modules.") if not info.ispkg), "selection", "model", "gradients"]
 ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
@@ -43,10 +43,11 @@ def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
                          and isinstance(node.right.value, int) and isinstance(node.left, ast.Name)):
             twin.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
             yield f"line {line}: sign flipped", changed
-        # (`complete` is about memory, not about the numbers; what `require_finite` refuses is tested with huge weights)
+        # (`complete` is about memory and `hook` for readers, not about the numbers; what `require_finite` refuses is
+        # tested with huge weights)
         if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
                                                and not ast.unparse(node.value.func).endswith(
-                                                   (".complete", "require_finite"))):
+                                                   (".complete", "require_finite", "ctx.hook"))):
             left_out = copy.deepcopy(function)
             for parent in ast.walk(left_out):
                 for field in ("body", "orelse"):

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mini_bert.text.byte_bpe.nfc import nfc
 
 from mini_bert import InputError, VocabularyError
 from mini_bert.text.byte_bpe.alphabet import CHARACTERS, to_bytes, to_characters
@@ -15,6 +14,7 @@ from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.byte_bpe.merging import Merger
 from mini_bert.text.byte_bpe.splitting import words
 from mini_bert.text.byte_bpe.tokenizer import ByteBPETokenizer
+from mini_bert.text.pipeline.unicode_forms import nfc
 
 TEXT = ["The other mother bathes the brother.", "It's hot, isn't it? They'll say it's 100!", "naïve café über 日本"] * 3
 

@@ -67,11 +67,9 @@ BUGS = {bug.name: bug for bug in (
         question="A sentence gets different vectors when it is in a batch with a longer one.",
         cause="mask-embeddings",
         edits=(Edit(f"{_ATTEND}:_scores", "if key_mask", "False"),
-               Edit(f"{_EMBEDDINGS}.forward", "x, drop =",
-                    "x, drop = dropout_forward(x, self.rate, ctx.dropout('embeddings', self.rate)); "
-                    "x = x if ctx.key_mask is None else x * ctx.key_mask.reshape(-1, 1)"),
-               Edit(f"{_EMBEDDINGS}.backward", "shape, tokens, type_lookup, ln, drop, project =",
-                    "shape, tokens, type_lookup, ln, drop, project = cache['_ops']; "
+               Edit(f"{_EMBEDDINGS}.forward", "x =", "x = ctx.hook('embeddings', x); "
+                    "x = x if ctx.key_mask is None else x * ctx.key_mask.reshape(-1, 1)", number=1),
+               Edit(f"{_EMBEDDINGS}.backward", "dx =", "dx = ctx.hook('embeddings', dx); "
                     "dx = dx if ctx.key_mask is None else dx * ctx.key_mask.reshape(-1, 1)")),
         caught_by=("padding",), silent=("gradcheck", "curve"),
         hints=("Padding has an effect, which it should not have: it is masked somehow, but not completely.",

@@ -86,7 +86,7 @@ class Tied(TokenHead):
 @pytest.mark.parametrize(("head", "said"), [
     ("tokens", "The head tokens gives one label per chosen token; this task needs one label per sequence."),
     ("span", "this task needs one label per sequence"), ("sequnce", "the nearest is 'sequence'"),
-    ("sequence(size=3)", "its options are dropout")])
+    ("sequence(size=3)", "its options are bias, pooler")])
 def test_a_head_that_does_not_fit_the_task_is_refused_before_the_data_is_read(data, head, said):
     assert said in refused(*command(data, head=head, train="nowhere.tsv"))
 

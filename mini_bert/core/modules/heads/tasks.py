@@ -200,7 +200,7 @@ class SpanHead(TokenHead):
     def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         reads, inner = cache
         drows = np.ascontiguousarray(dscores.reshape(2, *reads.shape)[:, reads].T)
-        return super().backward(drows, inner, grads, ctx)
+        return TokenHead.backward(self, drows, inner, grads, ctx)
 
     def example_targets(self, reads: BoolArray, rng: np.random.Generator) -> IntArray:
         return np.tile(reads.argmax(axis=1), 2)                                  # the first token read

@@ -52,7 +52,7 @@ class TwoStreamStack(RecurrentStack):
 
     def backward(self, dy: Array, caches: list[dict[str, Any]], grads: Gradients, ctx: Context, *,
                  forget: bool = False) -> Array:
-        dx = super().backward(dy, caches, grads, ctx, forget=forget)
+        dx = RecurrentStack.backward(self, dy, caches, grads, ctx, forget=forget)
         if ctx.order is None:
             return dx
         tokens = ctx.select.B * ctx.select.T

@@ -42,10 +42,11 @@ class Alibi(Term):
             penalty: Array = (-self.slopes[:, None, None] * distance[:, None]).astype(Q.dtype)
             return penalty
 
-        return ctx.hook("alibi", ctx.table(("alibi", queries.shape, queries.tobytes(), len(keys)), compute)), None
+        table = ctx.table(("alibi", queries.shape, queries.tobytes(), len(keys)), compute)
+        return ctx.hook("alibi", table), len(queries) == 1
 
     def bias_backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> BiasGradients:
-        ctx.hook("alibi", dscores)                                               # for the reader: nothing learns
+        ctx.hook("alibi", dscores.sum(axis=0, keepdims=True) if cache else dscores)      # for the reader alone
         return None, None
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:

@@ -61,9 +61,9 @@ class T5Bias(Term):
         return ctx.hook("distance_bias", params[self.table.name][rows].transpose(0, 3, 1, 2)), rows
 
     def bias_backward(self, dscores: Array, rows: IntArray, grads: Gradients, ctx: Context) -> BiasGradients:
-        dscores = ctx.hook("distance_bias", dscores)                             # (B, A, m, T)
-        if len(rows) == 1:
+        if len(rows) == 1:                                                       # all sequences got the same bias
             dscores = dscores.sum(axis=0, keepdims=True)
+        dscores = ctx.hook("distance_bias", dscores)                             # (1 or B, A, m, T)
         dtable = np.stack([np.bincount(rows.reshape(-1), dscores[:, a].reshape(-1), self.buckets)
                            for a in range(dscores.shape[1])], axis=1)
         grads.add(self.table.name, dtable.astype(dscores.dtype))

@@ -34,6 +34,11 @@ class AttentionCache(NamedTuple):
     dropout: DropoutCache
 
     @property
+    def dropped(self) -> Array:
+        """drop(P) again: dropout is its own transpose."""
+        return dropout_backward(self.weights, self.dropout)
+
+    @property
     def scores(self) -> Array:
         """S, for the reader: the backward does not need it, so it is computed again."""
         return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)
@@ -74,14 +79,19 @@ def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None =
     return context, AttentionCache(Q, K, V, key_mask, allowed, bias, weights, dropout)
 
 
-def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_hook) -> tuple[Array, ...]:
-    """dcontext (B, A, Tq, d_k) -> dQ, dK, dV, and dbias if there was a bias."""
+def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_hook, *,
+                       dweights: Array | None = None) -> tuple[Array, ...]:
+    """dcontext (B, A, Tq, d_k) -> dQ, dK, dV, and dbias if there was a bias.
+
+    `dweights` (B, A, Tq, T) is the gradient of drop(P) from whatever else reads it.
+    """
     Q, K, V, _, _, bias, weights, dropout = cache
     (B, A, Tq, d_k), T = Q.shape, K.shape[2]
-    dropped = dropout_backward(weights, dropout)               # drop(P) again: dropout is its own transpose
     # context = dropped V
-    dV = np.matmul(dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
+    dV = np.matmul(cache.dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
     ddropped = dcontext @ V.transpose(0, 1, 3, 2)
+    if dweights is not None:
+        ddropped += dweights
     # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
     dweights = hook("attention_weights", dropout_backward(ddropped, dropout))
     dscores = hook("scores", softmax_backward(dweights, weights))

@@ -18,7 +18,7 @@ from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Formula, Steps, StepSpec, Terms
 from ...module import Layout, ScoreTerm, Sizes
-from ...ops.attention import WEIGHTED_SUM, attention_backward, attention_forward, scores_formula
+from ...ops.attention import WEIGHTED_SUM, AttentionCache, attention_backward, attention_forward, scores_formula
 from ...ops.softmax import FORMULA as SOFTMAX
 from ...params import Gradients, Parameters
 from ...registry import make, parse_words, register
@@ -91,23 +91,25 @@ class SelfAttention:
         context, attend = attention_forward(rotated_Q, rotated_K, V, ctx.real_keys(), self.rate,
                                             ctx.dropout("attention_weights", self.rate), hook, bias=bias,
                                             allowed=self._allowed(ctx))
+        context, more = self._more_values(params, context, attend, ctx)
         context = hook("context", context)                                       # (B, A, m, d_k)
         joined, gate = self._gate(params, select.from_grid(self._join(context)), asking, ctx)             # (M, H)
         y, output = self.output.forward(params, joined)
         return hook("attention_output", y), {
             "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores), "attention_weights": attend.weights,
-            "context": context, "_ops": (query, key, value, terms, attend, gate, output)}
+            "context": context, "_ops": (query, key, value, terms, attend, more, gate, output)}
 
     def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
-        query, key, value, terms, attend, gate, output = cache["_ops"]
+        query, key, value, terms, attend, more, gate, output = cache["_ops"]
         select, hook = ctx.select, ctx.hook
         B, T = select.B, select.T
         dy = hook("attention_output", dy)
         djoined = self.output.backward(dy, output, grads)                        # y = joined W_O
         djoined, dasking = self._gate_backward(djoined, gate, grads, ctx)
         dcontext = hook("context", self._split(select.to_grid(djoined)))         # joined = from_grid(join(context))
-        dQ, dK, dV, *dbias = attention_backward(dcontext, attend, hook)
+        dweights = self._more_values_backward(dcontext, more, grads, ctx)
+        dQ, dK, dV, *dbias = attention_backward(dcontext, attend, hook, dweights=dweights)
         dQ, dK = self._apply_terms_backward(dQ, dK, dbias, terms, grads, ctx)
         dQ, dK, dV = hook("Q", dQ), hook("K", dK), hook("V", dV)
         dq = select.from_grid(self._join(dQ))                                    # Q = split(to_grid(q))
@@ -120,6 +122,15 @@ class SelfAttention:
         dasked = self.query.backward(dq, query, grads)                           # q = take(x) W_Q
         dx = select.take_backward(dasked if dasking is None else dasked + dasking, dx)
         return hook("attention_input", dx)
+
+    def _more_values(self, params: Parameters, context: Array, attend: AttentionCache,
+                     ctx: Context) -> tuple[Array, Any]:
+        """The context (B, A, m, d_k), with whatever else the weights are taken of than the values."""
+        return context, None
+
+    def _more_values_backward(self, dcontext: Array, cache: Any, grads: Gradients, ctx: Context) -> Array | None:
+        """The gradient of the weights, if something else was taken."""
+        return None
 
     def _gate(self, params: Parameters, joined: Array, asking: Array, ctx: Context) -> tuple[Array, Any]:
         """The joined context (M, H) as it enters W_O; `asking` are the rows of x whose queries it answers."""
@@ -168,9 +179,13 @@ class SelfAttention:
                        "attention", ("key",))
         yield StepSpec("attention_weights", "Attention weights", "A", SOFTMAX, ("scores",), (), "attention",
                        ("key",))
+        yield from self._context_steps()
+        yield from self._output_steps(x)
+
+    def _context_steps(self) -> Steps:
+        """From the weights to the context."""
         yield StepSpec("context", "Context: weighted values", "C", WEIGHTED_SUM, ("attention_weights", "V"), (),
                        "attention")
-        yield from self._output_steps(x)
 
     def _output_steps(self, x: str) -> Steps:
         """From the context to the result."""

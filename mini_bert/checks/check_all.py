@@ -73,7 +73,7 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
         found = [partial(check_task_head, name, _smooth(), seed)] if name in words("task_head") else []
         found += [partial(check_objective, name, _smooth(), seed)] if name in words("objective") else []
         found += [partial(_check, model, config, seed) for model, config in models.items()
-                  if name in (part.partition(": ")[2] for part in model.split(", "))]
+                  if name in (part.partition(": ")[2] or part for part in model.split(", "))]
         if not found and name not in subjects():          # a word that presets use: the first model that has it
             found = [partial(_check, model, config, seed) for model, config in models.items()
                      if name in (parse_word(word).name for _, word in config.words())][:1]

@@ -13,6 +13,7 @@ from mini_bert import (
     load_preset,
     mlm_cross_entropy,
 )
+from mini_bert.checks.check_all import models_to_check
 from mini_bert.checks.models import check_model, shrink
 
 
@@ -115,11 +116,9 @@ def test_gradient_check_refuses_what_it_cannot_check():
             gradient_check(lambda: 0.0, x, np.zeros(3))
 
 
-def test_every_kind_of_model_passes_with_other_seeds():
-    from mini_bert.checks.check_all import models_to_check
-
-    for name, config in models_to_check().items():
-        assert [result for result in check_model(name, config, seed=11) if not result.passed] == []
+@pytest.mark.parametrize(("name", "config"), models_to_check().items())
+def test_every_kind_of_model_passes_with_other_seeds(name, config):
+    assert [result for result in check_model(name, config, seed=11) if not result.passed] == []
 
 
 def test_losses_take_lists_and_refuse_integers(model):

@@ -23,7 +23,7 @@ class Wrapper(Optimiser):
         self.learning_rate, self.weight_decay, self.t = inner.learning_rate, inner.weight_decay, inner.t
         self.state = {name: np.zeros_like(inner.params.flat) for name in self.states}
         self.state |= {f"inner.{name}": array for name, array in inner.state.items()}
-        self._chunks = inner._chunks
+        self._norm_blocks = inner._norm_blocks
 
     def after_step(self) -> None:
         """Act on `self.params`, which the inner optimiser has just moved for the t-th time."""

@@ -24,6 +24,6 @@ def test_a_full_disk_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("tempfile.mkdtemp", full)
-    with pytest.raises(CorpusError, match="no place for temporary files: .*No space left"), \
+    with pytest.raises(CorpusError, match=r"no place for temporary files: .*No space left"), \
             temporary_corpus(["pydocs"], WordPieceTokenizer.load("mini")):
         pass

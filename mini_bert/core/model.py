@@ -153,6 +153,12 @@ class MiniBERT:
         self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget,
                              last=last, hook=hook)
 
+    def require_words(self) -> None:
+        """Refuse a model whose logits are not of words; one without a head is refused by `forward` itself."""
+        if self.modules.finds_replaced:
+            raise InputError("This model says which tokens were replaced, and predicts no words; the generator that it "
+                             "was trained with does.")
+
     def logits_of(self, hidden: Array) -> Array:
         """Hidden rows (N, H) of any layer -> logits (N, V), by the MLM head alone."""
         return self.modules.mlm_head.forward(self.params, hidden, Context(Selection(1, len(hidden))))[0]

@@ -43,12 +43,13 @@ def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingC
     if not 0 < low < high < inf or not 10 <= steps <= MOST_STEPS:
         raise ConfigError(f"A search needs 0 < low < high and 10 to {MOST_STEPS} steps, not {low}, {high} and "
                           f"{str(steps)[:40]}.")
-    config, before = config.resolved(model.config), model.params.flat.copy()
+    config = config.resolved(model.config)
+    objective = make_objective(config, model) if objective is None else objective
+    before = objective.params.flat.copy()
     try:
-        return _search(make_objective(config, model) if objective is None else objective, batches, config,
-                       np.geomspace(low, high, steps).tolist())
+        return _search(objective, batches, config, np.geomspace(low, high, steps).tolist())
     finally:
-        model.params.flat[...] = before
+        objective.params.flat[...] = before
 
 
 def _search(objective: CorpusObjective[Any, Any], batches: Batches[Any], config: TrainingConfig,

@@ -1,5 +1,5 @@
 """Optimisers, one per file: from gradients to a step."""
 
-from . import adamw, lion, lookahead, sgd
+from . import adamw, lion, lookahead, muon, sgd
 
-__all__ = ["adamw", "lion", "lookahead", "sgd"]
+__all__ = ["adamw", "lion", "lookahead", "muon", "sgd"]

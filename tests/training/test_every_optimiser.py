@@ -16,7 +16,7 @@ from mini_bert.training.workers import workers
 
 # with a learning rate that suits it
 OPTIMISERS = {"adamw": 1e-2, "lion": 2e-3, "muon": 1e-2, "sgd(momentum=0.9)": 0.1, "lookahead(adamw, k=5)": 1e-2,
-              "lookahead(muon, k=3)": 1e-2}
+              "lookahead(muon, k=3)": 1e-2, "ema(lion, decay=0.9)": 2e-3}
 
 
 @pytest.fixture(params=OPTIMISERS)

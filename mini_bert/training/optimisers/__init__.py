@@ -1,5 +1,5 @@
 """Optimisers, one per file: from gradients to a step."""
 
-from . import adamw, lion, lookahead, muon, sgd
+from . import adamw, ema, lion, lookahead, muon, sgd
 
-__all__ = ["adamw", "lion", "lookahead", "muon", "sgd"]
+__all__ = ["adamw", "ema", "lion", "lookahead", "muon", "sgd"]

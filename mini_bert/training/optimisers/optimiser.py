@@ -7,7 +7,7 @@ formula, `direction`; weight decay acts on the weights directly, and on matrices
 A formula that needs whole matrices is `matrix_direction`, for the parameters that `whole` chooses.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import sqrt
@@ -18,8 +18,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.params import Parameters, ParamSpec
 from ...errors import ConfigError, InputError
-from ..workers import Item, Result, Workers
-from .walk import Piece, chunks, pieces, shares
+from ..workers import Workers
+from .walk import Piece, chunks, pieces, shares, spread
 
 # Elements at a time. A chunk's arrays stay in the processor's cache between the lines of a formula, and each line takes
 # long enough for two threads not to wait for the interpreter's lock (2^16 costs a third more). A norm is the sum over
@@ -93,7 +93,7 @@ class Optimiser:
         """The norm of all gradients that are not frozen, summed in float64 across blocks."""
         g = gradients.flat
         work = shares(self._norm_blocks, workers.threads if workers else 1)
-        squares = _map(workers, lambda share: [_square(g[piece.place]) for piece in share if piece.factor], work)
+        squares = spread(workers, lambda share: [_square(g[piece.place]) for piece in share if piece.factor], work)
         return sqrt(sum(square for share in squares for square in share))
 
     def step(self, gradients: Parameters, *, learning_rate: float | None = None, scale: float = 1.0,
@@ -111,7 +111,7 @@ class Optimiser:
             return [(piece.group, *self._update(piece, gradients.flat, rate, scale, scratch, measure))
                     for piece in share]
 
-        norms = _map(workers, run, work)
+        norms = spread(workers, run, work)
         return _measures([row for rows in norms for row in rows]) if measure else None
 
     def _update(self, piece: Piece, gradient: Array, rate: float, scale: float, scratch: Array,
@@ -162,7 +162,3 @@ def _measures(norms: _Norms) -> Measures:
 
 def _square(x: Array) -> float:
     return float(np.dot(x, x))
-
-
-def _map(workers: Workers | None, function: Callable[[Item], Result], items: list[Item]) -> list[Result]:
-    return workers.map(function, items) if workers is not None else [function(item) for item in items]

@@ -4,13 +4,14 @@ Neighbours that are treated alike are cut together into chunks of one size. A pa
 whole matrix is a piece by itself, which one thread computes. The pieces and their order do not depend on the threads.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from ...core.params import Parameters, ParamSpec
+from ..workers import Item, Result, Workers
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,8 @@ def shares(some: list[Piece], n: int) -> list[list[Piece]]:
     ends = np.cumsum([piece.size for piece in some])
     cuts = [0, *np.searchsorted(ends, ends[-1] * np.arange(1, n) / n).tolist(), len(some)]
     return [some[a:b] for a, b in pairwise(cuts) if a < b]
+
+
+def spread(workers: Workers | None, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """The results for all items, in their order, computed by all threads where there are any."""
+    return workers.map(function, items) if workers is not None else [function(item) for item in items]

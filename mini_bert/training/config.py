@@ -58,7 +58,7 @@ class TrainingConfig(Settings):
     warmup_steps: int = 500
     final_rate: float = 0.0               # share of the learning rate that is left at the end
     decay_share: float = 0.2              # of the steps, for wsd
-    beta1: float = 0.9
+    beta1: float = 0.9                    # beta1, beta2, epsilon: an optimiser's own, if left as they are here
     beta2: float = 0.999
     epsilon: float = 1e-8
     weight_decay: float = 0.01
@@ -139,12 +139,14 @@ def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
     factors = rate_factors(params, config.layer_decay, config.freeze)
     taken = set[str]().union(*(takes("optimiser", word) | word.options.keys()
                                for word in optimiser_words(config.optimiser)))
-    for name in _OF_OPTIMISERS:
-        if name not in taken and getattr(config, name) not in (0, getattr(TrainingConfig, name)):     # 0: without it
+    settings = {name: getattr(config, name) for name in _OF_OPTIMISERS
+                if getattr(config, name) != getattr(TrainingConfig, name)}        # 0.999 is not every optimiser's beta2
+    for name, value in settings.items():
+        if name not in taken and value:                                           # 0: without it
             raise ConfigError(f"{name} is set, but the optimiser {config.optimiser} takes none.")
+    settings |= {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
     if "factors" not in taken and set(factors.values()) != {1.0}:
         raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
-    settings = {name: getattr(config, name) for name in ("learning_rate", *_OF_OPTIMISERS)}
     return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors})
 
 

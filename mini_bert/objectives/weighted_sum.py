@@ -7,7 +7,7 @@ and figures; a step computes the micro-batches of the first objective, then thos
 other. Two losses that read the same pass of the model are cheaper as one objective with two losses.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +89,10 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], _Of]):
     def main_parts(self, parts: Sequence[_Of]) -> Sequence[Any]:
         main = next(j for j, objective in enumerate(self.objectives) if self.main in objective.losses)
         return self.objectives[main].main_parts([part.part for part in parts if part.term == main])
+
+    def prepare(self, corpus: Corpus, config: BatchSettings, team: Team, say: Callable[[str], None]) -> None:
+        for objective in self.objectives:
+            objective.prepare(corpus, config, team, say)
 
     def floats(self, sequences: int, masking_rate: float) -> int:
         return max(objective.floats(sequences, masking_rate) for objective in self.objectives)

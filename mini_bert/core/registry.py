@@ -233,6 +233,10 @@ def _parsed(text: str, what: str) -> tuple[Word, ...]:
     return tuple(_Reader(text, what).whole())
 
 
+# a text in quotation marks, a word, a number, or any other character
+_TOKEN = re.compile(r"""'[^']*'|"[^"]*"|[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S""")
+
+
 class _Reader:
     """Recursive descent:  words = word (+ word)*   sum = [weight] word (+ [weight] word)*   word = name [(options)]"""
 
@@ -240,7 +244,7 @@ class _Reader:
         if len(text) > 1000:
             raise ConfigError(f"{what}: a config's words have at most 1,000 characters, not {len(text):,}.")
         self.text, self.what = text, what
-        self.tokens = re.findall(r"'[^']*'|\"[^\"]*\"|[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S", self.text)
+        self.tokens = re.findall(_TOKEN, self.text)
         self.at = 0
 
     def whole(self) -> list[Word]:

@@ -100,8 +100,8 @@ class Objective(Protocol[Batch_contra, Part]):
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     """What is learned from running text: an objective for the slot `objective`.
 
-    A class that inherits from this one has defaults for the last methods, from `main_parts` on. A step must depend on the objective's
-    state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
+    A class that inherits from this one has defaults for the last methods, from `main_parts` on. A step must depend on
+    the objective's state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
     """
 
     needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can

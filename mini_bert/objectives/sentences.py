@@ -88,7 +88,8 @@ class SentenceObjective(CorpusObjective[SentenceBatch, SentenceBatch]):
 
     def example(self, rng: np.random.Generator) -> SentenceBatch:
         mask = np.arange(7) < np.array([7, 4, 3, 5, 6])[:, None]
-        return SentenceBatch(np.where(mask, rng.integers(MASK + 1, self.model.config.vocab_size, mask.shape), PAD), mask)
+        ids = rng.integers(MASK + 1, self.model.config.vocab_size, mask.shape)
+        return SentenceBatch(np.where(mask, ids, PAD), mask)
 
     def floats(self, sequences: int, masking_rate: float) -> int:
         config = self.model.config

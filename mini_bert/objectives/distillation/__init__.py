@@ -1,5 +1,5 @@
-"""Learning from a teacher, another model: its predictions, its hidden states, its sentence vectors, its scores of labels.
-A teacher learns nothing, and runs without dropout."""
+"""Learning from a teacher, another model: its predictions, its hidden states, its sentence vectors, its scores of
+labels. A teacher learns nothing, and runs without dropout."""
 
 from . import distil, sentence_vectors
 

@@ -83,8 +83,8 @@ class Distillation(MaskedLM):
     def _require_logits(self) -> None:
         ours, theirs = self.model.config.vocab_size, self.teacher.config.vocab_size
         if not self.teacher.modules.predicts_words:
-            raise ConfigError(f"distil: the teacher {self.teacher.source} has no head that predicts words; set logits=0 "
-                              "to learn from its hidden states alone.")
+            raise ConfigError(f"distil: the teacher {self.teacher.source} has no head that predicts words; set "
+                              "logits=0 to learn from its hidden states alone.")
         if ours != theirs:
             raise ConfigError(f"distil: the teacher predicts {theirs} words and the student {ours}, so their logits "
                               "cannot be compared; both need one vocabulary, or set logits=0.")

@@ -23,7 +23,7 @@ def layer_pairs(layers: Any, student: int, teacher: int) -> list[Pair]:
     if text == "last":
         return [Pair(student - 1, teacher - 1)]
     if text == "even":
-        return [Pair(i, round((i + 1) * teacher / student) - 1) for i in range(student) if (i + 1) * teacher >= student]
+        return [Pair(i, max(0, round((i + 1) * teacher / student) - 1)) for i in range(student)]
     pairs = []
     for part in text.split():
         ours, colon, theirs = part.partition(":")

@@ -35,7 +35,8 @@ def soft_cross_entropy_forward(logits: Array, taught: Array, temperature: float 
 def soft_cross_entropy_backward(dloss: float, cache: Any) -> Array:
     """dloss, a number -> dlogits (N, V)."""
     p, q, temperature = cache
-    return (dloss * temperature) * (p - q)                # T^2 of the loss, and 1/T of x / T
+    dlogits: Array = (dloss * temperature) * (p - q)      # T^2 of the loss, and 1/T of x / T
+    return dlogits
 
 
 def _softened(logits: Array, temperature: float) -> tuple[Array, Array]:
@@ -70,7 +71,8 @@ def squared_forward(rows: Array, taught: Array) -> tuple[float, Any]:
 
 def squared_backward(dloss: float, difference: Array) -> Array:
     """dloss, a number -> drows (N, H)."""
-    return (2 * dloss / difference.shape[1]) * difference
+    drows: Array = (2 * dloss / difference.shape[1]) * difference
+    return drows
 
 
 def similarities_forward(rows: Array, taught: Array) -> tuple[float, Any]:

@@ -44,6 +44,9 @@ class _Alone:
         return [function(item) for item in items]
 
 
+_ALONE = _Alone()
+
+
 class TaughtSentences:
     """Batches of sentences with the teacher's vectors."""
 
@@ -94,7 +97,7 @@ class SentenceVectors(SentenceObjective):
         for split in ("train", "heldout") if corpus.manifest.heldout_documents else ("train",):
             self._vectors(corpus, split, config, team, say)
 
-    def _vectors(self, corpus: Corpus, split: str, config: BatchSettings, team: Team = _Alone(),
+    def _vectors(self, corpus: Corpus, split: str, config: BatchSettings, team: Team = _ALONE,
                  say: Say = lambda sentence: None) -> TeacherVectors:
         """The teacher's vectors of a split, computed unless that has been done."""
         key = str(corpus.directory), config.max_seq_length, split
@@ -137,7 +140,7 @@ class SentenceVectors(SentenceObjective):
             sums[SIMILARITIES], near = similarities_forward(vectors, taught)
             dvectors += similarities_backward(factors[SIMILARITIES], near)
         if VECTORS in self.losses:
-            W = self.params[f"{PREFIX}W"] if f"{PREFIX}W" in self.params else None
+            W = self.params.get(f"{PREFIX}W")
             sums[VECTORS], kept = self.distance.forward(vectors if W is None else vectors @ W, taught)
             dy = self.distance.backward(factors[VECTORS], kept)
             if W is not None and grads is not None:

@@ -41,16 +41,17 @@ def require_same_tokens(teacher: MiniBERT, corpus: Corpus, objective: str) -> No
     own = tokenizer_of(teacher)
     digest = teacher.vocab_digest if own is None else own.vocabulary.digest()
     if digest not in (None, corpus.manifest.vocab_digest):
-        raise ConfigError(f"{objective}: the teacher {teacher.source} has another vocabulary than {corpus.directory}, so "
-                          "their tokens are not the same; prepare the corpus with the teacher's tokenizer, or learn "
+        raise ConfigError(f"{objective}: the teacher {teacher.source} has another vocabulary than {corpus.directory}, "
+                          "so their tokens are not the same; prepare the corpus with the teacher's tokenizer, or learn "
                           "from its sentence vectors, with the objective sentence_vectors.")
 
 
 def require_length(teacher: MiniBERT, length: int, objective: str) -> None:
     """Refuse sequences that the teacher cannot read."""
-    if teacher.config.max_seq_length < length:
-        raise ConfigError(f"{objective}: the teacher {teacher.source} reads {teacher.config.max_seq_length} tokens, fewer "
-                          f"than the sequences have; set training.max_seq_length={teacher.config.max_seq_length}.")
+    most = teacher.config.max_seq_length
+    if most < length:
+        raise ConfigError(f"{objective}: the teacher {teacher.source} reads {most} tokens, fewer than the sequences "
+                          f"have; set training.max_seq_length={most}.")
 
 
 def weights_digest(model: MiniBERT) -> str:
@@ -63,8 +64,8 @@ def weights_digest(model: MiniBERT) -> str:
 def require_unchanged(state: Mapping[str, Any], digest: str, objective: str) -> None:
     """Refuse to go on with another teacher than a run began with."""
     if state.get("teacher", digest) != digest:
-        raise ConfigError(f"{objective}: the teacher has changed since the run began; put its old weights back, or begin "
-                          "a new run.")
+        raise ConfigError(f"{objective}: the teacher has changed since the run began; put its old weights back, or "
+                          "begin a new run.")
 
 
 def weight(name: str, value: Any, objective: str) -> float:

@@ -12,13 +12,14 @@ from hashlib import blake2b
 
 import numpy as np
 
-from ...core.arrays import Array, IntArray
+from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...errors import ConfigError
 from ...files import cache_folder
 from ...inference.embed import embed
 from ...text.batches import SentenceSequences
 from ...text.corpora.corpus import Corpus
+from ...text.masking import IntArray
 from ...text.permutation import Permutation
 from ..objective import Team
 from .teacher import tokenizer_of, weights_digest
@@ -54,8 +55,8 @@ class TeacherVectors:
     def __init__(self, teacher: MiniBERT, sentences: SampledSentences):
         tokenizer = tokenizer_of(teacher)
         if tokenizer is None:
-            raise ConfigError(f"sentence_vectors: the teacher {teacher.source} has no tokenizer beside its weights, and "
-                              "cannot read text.")
+            raise ConfigError(f"sentence_vectors: the teacher {teacher.source} has no tokenizer beside its weights, "
+                              "and cannot read text.")
         self.teacher, self.tokenizer, self.sentences = teacher, tokenizer, sentences
         self.file = VectorFile(cache_folder() / f"sentence-vectors-{self._digest()}.f16", teacher.config.hidden_size)
 

@@ -80,8 +80,8 @@ class VectorFile:
         return np.frombuffer(data[: len(data) // self.row.itemsize * self.row.itemsize], self.row)
 
     def _failed(self, error: OSError) -> CheckpointError:
-        return CheckpointError(f"The cache {self.path} cannot be used: {error.strerror or error}; choose another folder "
-                               "with the variable MINI_BERT_CACHE.")
+        return CheckpointError(f"The cache {self.path} cannot be used: {error.strerror or error}; choose another "
+                               "folder with the variable MINI_BERT_CACHE.")
 
 
 def _whole(rows: npt.NDArray[np.void]) -> BoolArray:

@@ -1,6 +1,7 @@
 """Gradient checks of the heads of tasks and of objectives, each on a small encoder, with padding and dropout."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -42,10 +43,14 @@ def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: st
     `sequences` is the training config's word, by which objectives of a sum may share a pass.
     """
     rng = generator(seed, "objective check", word)
-    for _, part in parse_sum(word, "objective"):
-        config = ModelConfig.from_dict({**config.to_dict(), **getattr(find("objective", part.name).named, "needs", {})})
+    named = [find("objective", part.name).named for _, part in parse_sum(word, "objective")]
+    for one in named:
+        config = ModelConfig.from_dict({**config.to_dict(), **getattr(one, "needs", {})})
     model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
-    objective = objective_from(word, model, sequences=sequences, micro_batch_size=2)
+    settings: dict[str, Any] = {"sequences": sequences, "micro_batch_size": 2}
+    for one in named:
+        settings |= one.example_settings(config, np.float64, seed + 1) if hasattr(one, "example_settings") else {}
+    objective = objective_from(word, model, **settings)
     objective.params.flat += 0.1 * rng.standard_normal(objective.params.flat.size)
     parts = objective.micro_batches(objective.example(rng))
     factors = {name: float(rng.uniform(0.5, 2.0)) for name in objective.losses}

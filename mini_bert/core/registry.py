@@ -7,7 +7,8 @@ package's files and in a user's own file alike:
     class DistancePenalty: ...
 
 A word may carry options, which go to what it names: `relative_keys(reach=16)`, or another word, which it wraps:
-`lookahead(adamw, k=6)`. A list of words is joined by `+`; in a sum each may have a weight: `masked + 0.5 other`.
+`lookahead(adamw, k=6)`. What is no word, such as a path, stands in quotation marks: `distil(teacher='runs/large')`. A
+list of words is joined by `+`; in a sum each may have a weight: `masked + 0.5 other`.
 """
 
 import inspect
@@ -190,12 +191,20 @@ class Word:
     """A word of a config with its options: `relative_keys(reach=16)`."""
 
     name: str
-    arguments: tuple[Any, ...] = ()                       # numbers, booleans, or Words
+    arguments: tuple[Any, ...] = ()                       # numbers, booleans, texts, or Words
     options: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = [*map(str, self.arguments), *(f"{key}={value}" for key, value in self.options.items())]
+        inside = [*map(_written, self.arguments),
+                  *(f"{key}={_written(value)}" for key, value in self.options.items())]
         return self.name + (f"({', '.join(inside)})" if inside else "")
+
+
+def _written(value: Any) -> str:
+    """A value as the grammar reads it."""
+    if isinstance(value, str):
+        return f'"{value}"' if "'" in value else f"'{value}'"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse_word(text: str, what: str = "A word") -> Word:
@@ -224,6 +233,10 @@ def _parsed(text: str, what: str) -> tuple[Word, ...]:
     return tuple(_Reader(text, what).whole())
 
 
+# a text in quotation marks, a word, a number, or any other character
+_TOKEN = re.compile(r"""'[^']*'|"[^"]*"|[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S""")
+
+
 class _Reader:
     """Recursive descent:  words = word (+ word)*   sum = [weight] word (+ [weight] word)*   word = name [(options)]"""
 
@@ -231,7 +244,7 @@ class _Reader:
         if len(text) > 1000:
             raise ConfigError(f"{what}: a config's words have at most 1,000 characters, not {len(text):,}.")
         self.text, self.what = text, what
-        self.tokens = re.findall(r"[A-Za-z_]\w*|-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S", self.text)
+        self.tokens = re.findall(_TOKEN, self.text)
         self.at = 0
 
     def whole(self) -> list[Word]:
@@ -259,15 +272,17 @@ class _Reader:
         token = self.peek()
         if not token or (expected is not None and token != expected):
             wanted = repr(expected) if expected else "a word"
+            marks = " A path stands in quotation marks." if token in ("/", "\\", ".", "~", ":", "-") else ""
             raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: {wanted} is expected "
-                              + (f"before {token!r}." if token else "at its end."))
+                              + (f"before {token!r}." if token else "at its end.") + marks)
         self.at += 1
         return token
 
     def word(self) -> Word:
         name = self.take()
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise ConfigError(f"{self.what}: {self.text[:100]!r} has {name!r} where a word belongs.")
+            marks = " A path stands in quotation marks." if name in ("/", "\\", ".", "~") else ""
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} has {name!r} where a word belongs.{marks}")
         arguments: list[Any] = []
         options: dict[str, Any] = {}
         if self.peek() == "(":
@@ -293,6 +308,8 @@ class _Reader:
             return self.number(self.take())
         if token in ("true", "false"):
             return self.take() == "true"
+        if token[:1] in ("'", '"') and len(token) > 1:
+            return self.take()[1:-1]
         return self.word()
 
     @staticmethod

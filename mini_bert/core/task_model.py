@@ -4,9 +4,9 @@ The head's parameters are in the same flat buffer as the model's, behind them, s
 The MLM head stays where it is, untouched by the task's loss: what fine-tuning does to it can be measured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ from .params import Gradients, Parameters
 from .registry import make
 from .selection import Selection
 from .storage.model_files import read_model
+
+Found = TypeVar("Found")
 
 
 class TaskBatch(NamedTuple):
@@ -131,16 +133,25 @@ class TaskModel(MiniBERT):
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
                       recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
         """The summed loss over the batch's answers and their number; adds `factor` times its gradients to `grads`."""
+        def cross_entropy(scores: Array) -> tuple[tuple[float, int], Array]:
+            loss, cache = cross_entropy_forward(scores, batch.targets)
+            return (loss, len(scores)), cross_entropy_backward(factor, cache)
+
+        return self.add_gradients_of(batch, grads, cross_entropy, dropout_key, recompute=recompute, last=last)
+
+    def add_gradients_of(self, batch: TaskBatch, grads: Gradients, loss: Callable[[Array], tuple[Found, Array]],
+                         dropout_key: DropoutKey | None = None, *, recompute: bool = False,
+                         last: bool = False) -> Found:
+        """The same for any loss of the scores (N, C): `loss(scores)` gives what is returned, and dscores."""
         hidden, cache = self.encode(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                                     positions=self._reads(batch), dropout_key=dropout_key, recompute=recompute)
         ctx = cache.ctx.in_part("task")
         scores, head = self.task.forward(self.params, hidden, ctx)
         if len(scores) != len(batch.targets):
             raise InputError(f"The batch has {len(batch.targets)} targets; the head gives {len(scores)} answers.")
-        loss, loss_cache = cross_entropy_forward(scores, batch.targets)
-        dhidden = self.task.backward(cross_entropy_backward(factor, loss_cache), head, grads, ctx)
-        self.encode_backward(dhidden, cache, grads, forget=True, last=last)
-        return loss, len(scores)
+        found, dscores = loss(scores)
+        self.encode_backward(self.task.backward(dscores, head, grads, ctx), cache, grads, forget=True, last=last)
+        return found
 
     def _reads(self, batch: TaskBatch) -> BoolArray:
         mask = np.asarray(batch.attention_mask, bool)

@@ -12,12 +12,13 @@ where sum_k and count_k are those of the whole batch. How many terms a micro-bat
 micro-batches serves all losses. A loss of weight 0 is logged and not learned from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from ..core.config import ModelConfig
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
 from ..core.params import Gradients, Parameters
@@ -100,13 +101,19 @@ class Objective(Protocol[Batch_contra, Part]):
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     """What is learned from running text: an objective for the slot `objective`.
 
-    A class that inherits from this one has defaults for the last six methods. A step must depend on the objective's
-    state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
+    A class that inherits from this one has defaults for the last methods, from `main_parts` on. A step must depend on
+    the objective's state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
     """
 
     needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can
     shares_pass: ClassVar[bool] = False           # can others read the same pass? (one_pass.py; it is not inherited)
     of_words: ClassVar[bool] = True               # is the main loss that of predicting words, as a unigram can?
+
+    @staticmethod
+    def example_settings(config: ModelConfig, dtype: Any, seed: int) -> dict[str, Any]:
+        """Options without which it cannot be made, such as a teacher, for a gradient check of a model of this
+        config."""
+        return {}
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[Batch]:
         """The batches of a run, by step."""
@@ -127,6 +134,11 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     def main_parts(self, parts: Sequence[Part]) -> Sequence[Any]:
         """The held-out parts on which the main loss is measured."""
         return parts
+
+    def prepare(self, corpus: Corpus, config: BatchSettings, team: Team, say: Callable[[str], None]) -> None:
+        """Called once before `batches`, for what takes long and several threads can share, such as asking a teacher;
+        `say` hears sentences about it. `batches` and `heldout` must work without it, too."""
+        return None
 
     def floats(self, sequences: int, masking_rate: float) -> int:
         """Numbers in memory at the peak of a backward of `sequences` full sequences; 0 if that is not known."""

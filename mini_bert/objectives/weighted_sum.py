@@ -7,7 +7,7 @@ and figures; a step computes the micro-batches of the first objective, then thos
 other. Objectives that can read the same pass of the model are put together before: one_pass.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,6 +98,10 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
     def main_parts(self, parts: Sequence[_Of]) -> Sequence[Any]:
         main = self._main_term
         return self.objectives[main].main_parts([part.part for part in parts if part.term == main])
+
+    def prepare(self, corpus: Corpus, config: BatchSettings, team: Team, say: Callable[[str], None]) -> None:
+        for objective in self.objectives:
+            objective.prepare(corpus, config, team, say)
 
     def floats(self, sequences: int, masking_rate: float) -> int:
         return max(objective.floats(sequences, masking_rate) for objective in self.objectives)

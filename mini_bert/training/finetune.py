@@ -10,13 +10,14 @@ The parameters of the MLM head take no part: neither the gradient nor weight dec
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.task_model import TaskBatch, TaskModel
+from ..core.task_model import TaskModel
 from ..errors import ConfigError, DataError, NumericalError
+from ..objectives.objective import Objective
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
@@ -90,13 +91,17 @@ class Finetuned:
     stopped_early: bool
 
 
-# the numbers of some examples -> one batch of them
-Collate = Callable[[npt.NDArray[np.int64]], TaskBatch]
+# the numbers of some examples -> one batch of them, a TaskBatch unless the objective is another than TaskLoss
+Collate = Callable[[npt.NDArray[np.int64]], Any]
 
 
 def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: Callable[[TaskModel], float],
-             config: FinetuneConfig, *, progress: Callable[[Progress], None] | None = None) -> Finetuned:
-    """Train `model` on examples of these lengths (tokens); `score` gives the figure to raise, on data of its own."""
+             config: FinetuneConfig, *, progress: Callable[[Progress], None] | None = None,
+             objective: Objective[Any, Any] | None = None) -> Finetuned:
+    """Train `model` on examples of these lengths (tokens); `score` gives the figure to raise, on data of its own.
+
+    `objective` is the cross-entropy of the labels unless given.
+    """
     if not len(lengths):
         raise DataError("There are no examples to train on.")
     batches = _EpochBatches(lengths, collate, config)
@@ -105,7 +110,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     ends = {round(per_epoch * (i + 1) / config.evaluations) for i in range(config.evaluations)}
     best, kept, scores, since = float("-inf"), model.params.flat.copy(), list[float](), 0
 
-    def after(result: StepResult, batch: Sequence[TaskBatch]) -> bool:
+    def after(result: StepResult, batch: Sequence[Any]) -> bool:
         nonlocal best, since
         if (state.step - 1) % per_epoch + 1 in ends:
             with update.optimiser.evaluation_weights():
@@ -124,8 +129,8 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
                              warmup=int(config.warmup_share * state.total_steps))
 
     with workers(config.threads) as team:
-        update = Update(TaskLoss(model, recompute=config.recompute), _optimiser(model, config), team,
-                        max_grad_norm=config.max_grad_norm)
+        learned = TaskLoss(model, recompute=config.recompute) if objective is None else objective
+        update = Update(learned, _optimiser(model, config), team, max_grad_norm=config.max_grad_norm)
         try:
             Loop(update, batches, rate, state, seed=config.seed).run(after)
         except NumericalError as error:
@@ -152,7 +157,7 @@ class _EpochBatches:
     def __len__(self) -> int:
         return ceil(len(self.lengths) / self.config.batch_size)
 
-    def __getitem__(self, step: int) -> list[TaskBatch]:
+    def __getitem__(self, step: int) -> list[Any]:
         epoch, number = divmod(step, len(self))
         if self._epoch[0] != epoch:
             self._epoch = epoch, _batches(self.lengths, self.config, epoch)

@@ -18,7 +18,7 @@ ALLOWED = {
     "text": set(),
     "checks": {"core", "configs", "objectives", "training", "evaluation", "analysis"},
     "configs": {"core"},
-    "objectives": {"core", "text"},
+    "objectives": {"core", "text", "inference", "factory"},
     "training": {"core", "text", "configs", "objectives"},
     "evaluation": {"core", "text", "configs", "objectives", "training", "inference"},
     "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "plots"},

@@ -30,6 +30,7 @@ from ...training.workers import workers
 from ..config_file import ConfigOption, with_settings_of_file
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
 from ..use.inference import Model, files_of, lines, opened
+from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Teaching, Temperature, Unlabelled
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
@@ -62,9 +63,13 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      forgetting: Annotated[list[str] | None, typer.Option(
                          "--forgetting", metavar="FILE", help="Text on which to measure masked accuracy before and "
                                                               "after; may be repeated.")] = None,
+                     teacher: Teacher = None, teacher_weight: TeacherWeight = None, teacher_loss: TeacherLoss = None,
+                     temperature: Temperature = None, augment: Augment = None, unlabelled: Unlabelled = None,
+                     labels_alone: LabelsAlone = True,
                      threads: ThreadsOption = 0, fresh: FreshOption = False, config_file: ConfigOption = None,
                      seed: SeedOption = 0, *, output: Output) -> None:
-    """Fine-tune a model for a task, and compare it with baselines.
+    """Fine-tune a model for a task, and compare it with baselines. With --teacher, it also learns from the scores of a
+    larger model that has learned the task (distillation).
 
     Data: GLUE's TSV for classification and pair, CoNLL or CoNLL-U for ner, SQuAD's JSON for qa; or
     hub:NAME:CONFIG:SPLIT.
@@ -72,6 +77,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
 
     Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
+
+    Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
     """
     kind: type[Task[Any]] = find("task", task).named
     network, tokenizer = opened(model)
@@ -83,6 +90,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                       "threads": threads}, settings or [])
     head = kind.head if head is None else head
     require_head(head, kind.answers, network.config)
+    teaching = Teaching(teacher, {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature,
+                                  "augment": augment}, unlabelled, curve)
 
     printed: list[dict[str, Any]] = []
 
@@ -92,8 +101,11 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
         output.say(_counts(data.notes))
         printed.append(data.notes)
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
+            examples = teaching.examples(data, threads, seed, _reader(bar))
+            if examples is not None:
+                data.notes |= {"texts that the teacher labelled": len(examples.scores)}
             result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), head=head,
-                                    random_init=random_init,
+                                    random_init=random_init, teaching=examples, labels_alone=labels_alone,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
         if out is not None:
             save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
@@ -103,11 +115,11 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
                "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
-               "test": test}
+               "test": test, "labels_alone": labels_alone, **teaching.options()}
     # with --out always train, so that the saved model is the one that the results belong to
     with nullcontext() if out is None else claim_task(out) as claim:
-        found = cached_result("finetune", options, [model, train, dev, *([test] if test else []), *forgotten],
-                              with_cost(compute), fresh=fresh or out is not None)
+        files: list[str | Path] = [model, train, dev, *([test] if test else []), *forgotten, *teaching.files]
+        found = cached_result("finetune", options, files, with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "head": head, "model": model, **found, "out": str(out) if out else None},
                   *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
 
@@ -161,11 +173,25 @@ def _announcer(bar: Any) -> Callable[[str], Callable[[Progress], None]]:
     return announce
 
 
+def _reader(bar: Any) -> Callable[[int, int], None]:
+    """Shows how many texts the teacher has read."""
+    lines: list[TaskID] = []
+
+    def hear(done: int, total: int) -> None:
+        if not lines:
+            lines.append(bar.add_task("the teacher reads", total=total, shown=f"{total:,} texts"))
+        bar.update(lines[0], completed=done)
+
+    return hear
+
+
 def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
     names = list(found["figures"])
     figures = table("", *names, right=tuple(names))
     figures.add_row("[bold]fine-tuned[/bold]", *(f"[bold]{over_seeds(found['figures'][name]).shown()}[/bold]"
                                                  for name in names))
+    if found["labels_alone"]:
+        figures.add_row("labels alone", *(over_seeds(found["labels_alone"][name]).shown() for name in names))
     if found["from_random"]:
         figures.add_row("from random weights", *(over_seeds(found["from_random"][name]).shown() for name in names))
     for name, value in found["baselines"].items():

@@ -7,7 +7,6 @@ changed since it was written is computed again.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -18,7 +17,7 @@ from typing import Any
 from ...core.registry import plugin_paths
 from ...core.storage.digests import DIGEST, json_digest
 from ...errors import CheckpointError, DataError
-from ...files import write_files
+from ...files import cache_folder, write_files
 from ...pretrained import model_directory
 from ...readers import open_file, read_json_if_there
 
@@ -37,7 +36,7 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
     for file in (*files, *plugin_paths()):
         digest.update(_digest(model_directory(file)).encode())
-    folder, name = _folder(), f"{what}-{digest.hexdigest()}.json"
+    folder, name = cache_folder(), f"{what}-{digest.hexdigest()}.json"
     if not fresh:
         with suppress(DataError):         # a damaged entry is computed again
             known = read_json_if_there(folder / name, DataError)
@@ -47,13 +46,6 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     with suppress(CheckpointError):       # the cache cannot be written; the result is still valid
         write_files(folder, {name: json.dumps({"result": result, DIGEST: json_digest(result)}).encode()})
     return result
-
-
-def _folder() -> Path:
-    chosen = os.environ.get("MINI_BERT_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mini-bert"
 
 
 def _digest(path: Path) -> str:

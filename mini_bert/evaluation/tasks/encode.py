@@ -115,6 +115,12 @@ def encode_texts(records: Sequence[Labelled], tokenizer: Tokenizer, longest: int
     return made
 
 
+def with_masks(records: Sequence[Labelled], tokenizer: Tokenizer) -> list[Labelled]:
+    """The records with the tokenizer's own name of its mask for each [MASK]."""
+    return [Labelled(tokenizer.with_mask(text), None if pair is None else tokenizer.with_mask(pair), label)
+            for text, pair, label in records]
+
+
 def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None,
                  tokenizer: Tokenizer, longest: int) -> Encoded:
     """Words with one label each, at the first piece; a long sentence becomes several sequences of whole words."""

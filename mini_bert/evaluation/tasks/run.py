@@ -18,6 +18,7 @@ from ..result import Result
 from ..statistics import Interval, over_seeds
 from .encode import Encoded
 from .task_names import Task
+from .teaching import Taught
 
 _SMALL = 10_000_000           # parameters; smaller models use a higher learning rate
 Announce = Callable[[str], Callable[[Progress], None] | None]     # name of a run -> callback for its progress
@@ -36,6 +37,7 @@ class TaskResult(Result):
     notes: dict[str, Any] = field(default_factory=dict)
     steps: list[int] = field(default_factory=list)
     dev_figures: dict[str, list[float]] = field(default_factory=dict)     # if there is a test set
+    labels_alone: dict[str, list[float]] = field(default_factory=dict)    # without the teacher, if there is one
 
     @property
     def measured_on(self) -> str:
@@ -64,20 +66,23 @@ def usual_learning_rate(model: MiniBERT) -> float:
 
 def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds: Sequence[int] = (0,),
              head: str | None = None, random_init: bool = True, shares: Sequence[float] = (),
+             teaching: Taught | None = None, labels_alone: bool = True,
              announce: Announce = lambda name: None) -> tuple[TaskResult, TaskModel]:
     """Fine-tune `model` for the task; the result, and the model of the best seed by the development set.
 
-    `head` is the word of another head than the task's usual one.
+    `head` is the word of another head than the task's usual one. With `teaching`, a teacher's scores are learned too,
+    and `labels_alone` also trains without them.
     """
     head = task.head if head is None else head
     require_head(head, task.answers, model.config)
+    train = task.train if teaching is None else teaching
     figures: dict[str, list[float]] = {}
     on_dev: dict[str, list[float]] = {}
     best: TaskModel | None = None
     highest = float("-inf")
     steps = []
     for seed in seeds:
-        tuned, outcome, found = _once(task, model, head, replace(config, seed=seed), task.train,
+        tuned, outcome, found = _once(task, model, head, replace(config, seed=seed), train,
                                       announce(f"seed {seed}"))
         steps.append(outcome.steps)
         if best is None or outcome.best > highest:
@@ -91,9 +96,14 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
     if random_init:
         for seed in seeds:
             fresh = MiniBERT(model.config, seed=seed)
-            _, _, found = _once(task, fresh, head, replace(config, seed=seed), task.train,
+            _, _, found = _once(task, fresh, head, replace(config, seed=seed), train,
                                 announce(f"random weights, seed {seed}"))
             _collect(others, found)
+    untaught: dict[str, list[float]] = {}
+    for seed in seeds if teaching is not None and labels_alone else ():
+        _, _, found = _once(task, model, head, replace(config, seed=seed), task.train,
+                            announce(f"labels alone, seed {seed}"))
+        _collect(untaught, found)
     curve = {}
     for share in shares:
         _, _, found = _once(task, model, head, replace(config, seed=seeds[0]), task.reduced(share, seeds[0]),
@@ -101,7 +111,7 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
         curve[share] = next(iter(found.values()))
     if shares:
         curve[1.0] = next(iter(figures.values()))[0]
-    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev), best
+    return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev, untaught), best
 
 
 def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
@@ -111,7 +121,7 @@ def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
         raise ConfigError(f"The head {word} gives {chosen.answers.value}; this task needs {answers.value}.")
 
 
-def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, train: Encoded,
+def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, train: Encoded | Taught,
           progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
     tuned = TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout,
                       seed=config.seed)
@@ -120,7 +130,8 @@ def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, t
         with workers(config.threads) as team:
             return next(iter(task.dev_figures(network, team).values()))
 
-    outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress)
+    objective = train.objective(tuned, config.recompute) if isinstance(train, Taught) else None
+    outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress, objective=objective)
     with workers(config.threads) as team:
         return tuned, outcome, task.figures(tuned, team)
 

@@ -7,10 +7,12 @@ from typing import Any, Generic, TypeVar
 
 from ...core.modules.heads.tasks import Answers
 from ...core.task_model import TaskModel
+from ...errors import ConfigError
 from ...randomness import generator
 from ...training.workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import count_overlap
+from ..formats.tables import Labelled
 from .encode import Encoded
 
 EvalSet = TypeVar("EvalSet")  # an encoded development or test set
@@ -52,6 +54,16 @@ class Task(ABC, Generic[EvalSet]):
     @abstractmethod
     def baselines(self) -> dict[str, float]:
         """The main metric of simple baselines on the set to measure on."""
+
+    def texts(self) -> Sequence[Labelled]:
+        """The training examples as texts, for a teacher that has another tokenizer; only of tasks with a label a text,
+        whose answers do not depend on tokens."""
+        raise ConfigError("A teacher needs a task with one label per text, or per pair of texts; this one's answers "
+                          f"are {self.answers.value}.")
+
+    def encoded(self, records: Sequence[Labelled]) -> Encoded:
+        """Other texts, as those of `texts` are encoded for the model, without labels."""
+        raise NotImplementedError
 
     def reduced(self, share: float, seed: int) -> Encoded:
         """A random share of the training data, for learning curves."""

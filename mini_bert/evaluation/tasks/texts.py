@@ -19,7 +19,7 @@ from ..formats.reading import load_texts
 from ..formats.tables import Labelled
 from ..samples import sampled
 from .bag_of_words import bag_of_words_accuracy
-from .encode import Encoded, IntArray, encode_texts
+from .encode import Encoded, IntArray, encode_texts, with_masks
 from .predict import labels_of_texts
 from .scores import macro_f1
 from .task import Task, notes_about, source_name
@@ -58,6 +58,7 @@ class Classification(Task[TextSet]):
             if any((record.pair is not None) != self.pairs for record in records):
                 raise DataError(f"{source_name(place)} has {'single texts' if self.pairs else 'pairs of texts'}, but "
                                 f"the training data begins with {'pairs' if self.pairs else 'single texts'}.")
+        self._tokenizer, self._config = tokenizer, config
         encoded = [encode_texts(records, tokenizer, config.max_seq_length, self.labels,
                                 with_types=config.token_types > 1, source=source_name(place))
                    for place, records in zip(places, [given, *asked], strict=True)]
@@ -67,6 +68,13 @@ class Classification(Task[TextSet]):
         self.dev, self.measured = sets[0], sets[-1]
         read = [[(record.text, record.pair) for record in records] for records in (given, *asked)]
         self.notes = notes_about(read, {"too long, cut": sum(made.cut for made in encoded)})
+
+    def texts(self) -> Sequence[Labelled]:
+        return self._train
+
+    def encoded(self, records: Sequence[Labelled]) -> Encoded:
+        return encode_texts(with_masks(records, self._tokenizer), self._tokenizer, self._config.max_seq_length, [],
+                            with_types=self._config.token_types > 1)
 
     def _figures(self, data: TextSet, model: TaskModel, team: Workers) -> dict[str, float]:
         predicted, _ = labels_of_texts(model, data.encoded, team)

@@ -26,6 +26,7 @@ from ...core.storage.digests import DIGEST, json_digest
 from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...errors import CheckpointError, ConfigError, CorpusError
 from ...files import claimed, lock_directory, recover, write_files
+from ...objectives.objective import CorpusObjective
 from ...readers import parse_yaml, read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
@@ -34,6 +35,7 @@ from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
 from ..loop import Listener
 from ..trainer import Trainer
+from ..workers import workers
 from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
 
@@ -49,7 +51,7 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     require_free(run)
     training = training.resolved(model)
     network = new_model(model, training, corpus) if initial is None else initial
-    objective = make_objective(training, network)
+    objective = _prepared(training, network, corpus, listener)
     heldout = objective.heldout(corpus, training)
     trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
                       tokenizer=corpus.tokenizer, listener=listener, objective=objective)
@@ -73,6 +75,15 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
             write_files(folder, {CONFIG: _yaml(description)})
     trainer.saved = trainer.state.step
     return trainer
+
+
+def _prepared(training: TrainingConfig, network: MiniBERT, corpus: Corpus,
+              listener: Listener | None) -> CorpusObjective[Any, Any]:
+    """The objective, with what it must know before the first step."""
+    objective = make_objective(training, network)
+    with workers(training.threads) as team:
+        objective.prepare(corpus, training, team, (listener or Listener()).said)
+    return objective
 
 
 def require_free(run: Path) -> None:
@@ -136,7 +147,7 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
         raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
     network = MiniBERT.load(checkpoint)
     training = training.resolved(network.config)
-    objective = make_objective(training, network)
+    objective = _prepared(training, network, corpus, listener)
     trainer = Trainer(network, objective.batches(corpus, training), training,
                       heldout=objective.heldout(corpus, training), run=run, tokenizer=corpus.tokenizer,
                       listener=listener, objective=objective)

@@ -1,13 +1,15 @@
 """Poolers: one vector for a sequence.
 
     tanh:   p = tanh(h_[CLS] W_p + b_p)
+
+and the mean of a sequence's rows, which has no parameters:   p = sum over its n rows of h / n      dh = dp / n
 """
 
 from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, BoolArray
+from ...arrays import Array, BoolArray, IntArray
 from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Steps, StepSpec
@@ -23,6 +25,19 @@ def first_tokens(mask: BoolArray) -> BoolArray:
     first = np.zeros_like(mask)
     first[:, 0] = True
     return first
+
+
+def mean_forward(hidden: Array, counts: IntArray) -> Array:
+    """hidden (M, H), the rows of B sequences one after the other, `counts` (B,) of each -> their means (B, H)."""
+    mean: Array = np.add.reduceat(hidden, np.cumsum(counts) - counts, axis=0)
+    mean /= counts[:, None].astype(hidden.dtype)
+    return mean
+
+
+def mean_backward(dmean: Array, counts: IntArray) -> Array:
+    """dmean (B, H) -> dhidden (M, H)."""
+    dtotal = dmean / counts[:, None].astype(dmean.dtype)                         # mean = total / count
+    return np.repeat(dtotal, counts, axis=0)                                     # each row of a sum gets all of it
 
 
 @register("pooler", "tanh")

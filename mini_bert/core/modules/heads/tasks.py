@@ -25,7 +25,7 @@ from ...ops.dropout import dropout_backward, dropout_forward
 from ...params import Gradients, Parameters
 from ...registry import Word, make, register
 from ..linear import Linear
-from .poolers import first_tokens
+from .poolers import first_tokens, mean_backward, mean_forward
 from .transform import Transform
 
 
@@ -118,17 +118,12 @@ class SequenceHead(TaskHead):
 
     def forward(self, params: Parameters, hidden: Array, ctx: Context) -> tuple[Array, Any]:
         counts = ctx.select.counts()
-        starts = np.cumsum(counts) - counts
-        pooled = np.add.reduceat(hidden, starts, axis=0)                         # (B, H)
-        pooled /= counts[:, None].astype(hidden.dtype)
-        scores, cache = self._score(params, pooled, ctx)                         # (B, C)
+        scores, cache = self._score(params, mean_forward(hidden, counts), ctx)   # (B, C)
         return scores, (counts, cache)
 
     def backward(self, dscores: Array, cache: Any, grads: Gradients, ctx: Context) -> Array:
         counts, inner = cache
-        dpooled = self._score_backward(dscores, inner, grads, ctx)
-        dpooled = dpooled / counts[:, None].astype(dpooled.dtype)                # pooled = sum / count
-        return np.repeat(dpooled, counts, axis=0)                                # each row of a sum gets all of it
+        return mean_backward(self._score_backward(dscores, inner, grads, ctx), counts)
 
 
 @register("task_head", "first_token")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-from ..training.runs.experiments import Curve
+from ..lab.runs import Curve
 from .chart import Line, line_chart
 from .page import page, paragraph, section, table
 
@@ -12,7 +12,7 @@ _AXES = {"tokens": "tokens", "seconds": "seconds of training"}
 
 
 def lab_page(title: str, curves: Sequence[Curve], summary: Sequence[Mapping[str, Any]]) -> str:
-    """`summary` is that of `training.runs.experiments`, best run first; the legend keeps its order."""
+    """`summary` is that of `lab.runs`, best run first; the legend keeps its order."""
     names = [str(row["name"]) for row in summary]
     charts = [line_chart([_line(name, curves, axis) for name in names], x_label=label, y_label="held-out loss")
               for axis, label in _AXES.items()]

@@ -35,7 +35,7 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.training.config import TrainingConfig, parse_duration
 from mini_bert.training.finder import find_learning_rate
 from mini_bert.training.loop import State
-from mini_bert.training.runs.experiments import Experiment
+from mini_bert.lab.experiment import Experiment
 from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import read_run
 

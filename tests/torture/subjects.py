@@ -46,7 +46,8 @@ from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer as Tokenizer
 from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.loop import State
 from mini_bert.training.runs.checkpoints import OPTIMISER, newest_checkpoint, read_arrays, read_state
-from mini_bert.training.runs.experiments import Experiment, read_curve
+from mini_bert.lab.experiment import Experiment
+from mini_bert.lab.runs import read_curve
 from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import start_run
 

@@ -4,7 +4,8 @@ import pytest
 
 from mini_bert import ConfigError
 from mini_bert.report.lab_page import lab_page
-from mini_bert.training.runs.experiments import Experiment, perform, summary
+from mini_bert.lab.experiment import Experiment
+from mini_bert.lab.runs import perform, summary
 
 PLAN = {"config": "debug", "seeds": [0, 1], "runs": {"low": ["training.learning_rate=1e-5"], "high": []},
         "set": ["model.vocab_size=60", "training.steps=10", "training.eval_every=5", "training.learning_rate=1e-2"]}

@@ -10,7 +10,8 @@ from rich.markup import escape
 from ...report.lab_page import lab_page
 from ...report.page import write_page
 from ...training.loop import Listener
-from ...training.runs.experiments import Experiment, perform, summary
+from ...lab.experiment import Experiment
+from ...lab.runs import perform, summary
 from ..output import Output, table
 from ..training_display import TrainingDisplay
 from .pretrain import Data

@@ -1,5 +1,5 @@
-"""The runs of an experiment, each in a directory of its own: what is finished is not repeated, what was interrupted goes
-on."""
+"""The runs of an experiment, each in a directory of its own: what is finished is not repeated, what was interrupted
+goes on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

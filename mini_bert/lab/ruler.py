@@ -211,7 +211,7 @@ class Ruler:
 
     def _bag(self, tuning: Tuning) -> float:
         train, stopping, measured = self._texts(tuning)
-        labels = sorted({record.label for record in train})
+        labels = sorted({record.label for record in (*train, *stopping, *measured)})
         return bag_of_words_accuracy(train, stopping, labels, measured)
 
     # ---------------------------------------------------------------- the data

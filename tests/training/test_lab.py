@@ -37,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
         (made / "blimp" / f"{paradigm}.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     (made / "agreement" / "verbs.text").write_text("the cat sat on a mat\nthe master ran away\n")
     (made / "agreement" / "verbs.gold").write_text("2\tsat\tran\t1\n2\tran\tsat\t0\n")
-    rows = "".join(f"the cat {word} {n % 3 * 'and '}\t{label}\n" for n in range(12)
+    rows = "".join(f"the cat {word} {n * 'and '}\t{label}\n" for n in range(12)
                    for word, label in (("sat", "1"), ("ran", "0")))
     for split in ("train", "dev"):
         (made / "sst2" / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")

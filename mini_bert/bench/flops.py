@@ -5,6 +5,8 @@ that count every product they take part in, and so does whatever is computed fro
 own cost, so the count holds for any variant; what is element-wise is left out, as it is for every published figure.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,6 +15,8 @@ import numpy as np
 from ..core.config import ModelConfig
 from ..core.gradients import add_mlm_gradients
 from ..core.model import MiniBERT
+from ..core.params import Parameters
+from ..objectives.objective import Batch, Objective, Part
 
 
 class Flops(NamedTuple):
@@ -27,18 +31,50 @@ def count_flops(config: ModelConfig, length: int | None = None, masked: float = 
     T = config.max_seq_length if length is None else length
     model = MiniBERT(config, seed=0)
     ids = np.arange(T)[None] % config.vocab_size
-    counted, gradients = [0], model.params.zeros_like()
-    counting: Any = _counting(counted)
-    names = (item.name for item in model.params.layout)
-    model.params = {name: model.params[name].view(counting) for name in names}       # type: ignore[assignment]
-    model.encode(ids, forward_only=True)
-    forward, counted[0] = counted[0], 0
-    if not model.modules.predicts_words:
-        return Flops(forward, 0)
-    chosen = np.zeros((1, T), bool)
-    chosen[0, np.linspace(0, T - 1, max(1, round(masked * T))).astype(int)] = True
-    add_mlm_gradients(model, gradients, ids, ids, chosen)
-    return Flops(forward, counted[0])
+    with counted([model.params]) as total:
+        model.encode(ids, forward_only=True)
+        forward, total[0] = total[0], 0
+        if not model.modules.predicts_words:
+            return Flops(forward, 0)
+        chosen = np.zeros((1, T), bool)
+        chosen[0, np.linspace(0, T - 1, max(1, round(masked * T))).astype(int)] = True
+        add_mlm_gradients(model, model.params.zeros_like(), ids, ids, chosen)
+        return Flops(forward, total[0])
+
+
+def step_flops(objective: Objective[Batch, Part], batch: Batch) -> int:
+    """The operations of forward, losses and backward of one step of any objective, with all models that it has."""
+    parts = objective.micro_batches(batch)
+    factors = dict.fromkeys(objective.losses, 1.0)
+    grads = objective.params.zeros_like()
+    with counted(list(_parameters_in(objective, set()))) as total, np.errstate(over="ignore", invalid="ignore"):
+        for part in parts:
+            objective.add_gradients(part, grads, None, factors)
+        return total[0]
+
+
+@contextmanager
+def counted(several: list[Parameters]) -> Iterator[list[int]]:
+    """Inside, the products that these parameters take part in are counted: the list's one number."""
+    total = [0]
+    counting = _counting(total)
+    with ExitStack() as stack:
+        for params in several:
+            stack.enter_context(params.viewed_as(counting))
+        yield total
+
+
+def _parameters_in(thing: Any, seen: set[int]) -> Iterator[Parameters]:
+    """All Parameters that an object has, at any depth: of its models, its teacher, or several that are joined."""
+    if id(thing) in seen or isinstance(thing, str | bytes | np.ndarray | type):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, Parameters):
+        yield thing
+    inside = list(thing.values()) if isinstance(thing, Mapping) and not isinstance(thing, Parameters) else \
+        list(thing) if isinstance(thing, list | tuple) else list(getattr(thing, "__dict__", {}).values())
+    for item in inside:
+        yield from _parameters_in(item, seen)
 
 
 def _counting(total: list[int]) -> type[np.ndarray[Any, Any]]:

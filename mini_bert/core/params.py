@@ -7,6 +7,7 @@ models can be joined in one buffer: see objectives/joint_params.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
@@ -156,6 +157,16 @@ class Parameters(Mapping[str, Array]):
             return axes[::-1] if tie.transposed else axes
         axes = self.specs[name].axes
         return axes + ("",) * (self[name].ndim - len(axes))
+
+    @contextmanager
+    def viewed_as(self, kind: type[Array]) -> Iterator[None]:
+        """Meanwhile `params[name]` is a view of another class of arrays, such as one that counts its products."""
+        before = self._views
+        self._views = {name: view.view(kind) for name, view in before.items()}
+        try:
+            yield
+        finally:
+            self._views = before
 
     def zeros_like(self) -> "Parameters":
         """The same layout, all zeros: a place for gradients."""

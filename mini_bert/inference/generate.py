@@ -16,7 +16,7 @@ from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
 from ..randomness import generator
 from ..text.tokenizer import Tokenizer
-from .inputs import require_vocabulary
+from .inputs import opening_ids, require_vocabulary
 
 
 @dataclass
@@ -117,10 +117,7 @@ def generate(model: MiniBERT, tokenizer: Tokenizer, prompt: str = "", tokens: in
     `sampling` has temperature, top_k, top_p and seed: see Sampling. Special tokens are never drawn.
     """
     require_vocabulary(model, tokenizer)
-    ids = [*tokenizer.template.before, *tokenizer.encode(prompt, add_special_tokens=False)]
-    if not ids:
-        roles = tokenizer.vocabulary.roles
-        ids = [next((roles[role] for role in ("cls", "sep", "unk") if role in roles), 0)]    # a text begins with it
+    ids = [*tokenizer.template.before, *tokenizer.encode(prompt, add_special_tokens=False)] or opening_ids(tokenizer)
     shown = tokenizer.decode(ids, skip_special_tokens=True)
     for drawn in generate_ids(model, np.array([ids]), tokens, Sampling(**sampling), tokenizer.vocabulary.ordinary_ids):
         ids.append(int(drawn[0]))

@@ -32,6 +32,13 @@ def require_vocabulary(model: MiniBERT, tokenizer: Tokenizer) -> None:
                          f"vocabulary {size}; load both from one directory.")
 
 
+def opening_ids(tokenizer: Tokenizer) -> list[int]:
+    """What a causal model reads before the first piece of a text: the tokenizer's own, or one that stands for it."""
+    roles = tokenizer.vocabulary.roles
+    return [*tokenizer.template.before] or \
+        [next((roles[role] for role in ("cls", "sep", "unk") if role in roles), 0)]
+
+
 def pad_sequences(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Rows of ids as one array (B, T), and the attention mask, True at real tokens."""
     lengths = np.array([len(row) for row in rows])

@@ -27,6 +27,7 @@ from mini_bert.errors import (
 from mini_bert.evaluation.formats.lines import json_lines, numbered_lines
 from mini_bert.evaluation.formats.squad import read_questions
 from mini_bert.explorer.server import open_socket
+from mini_bert.lab.experiment import Experiment
 from mini_bert.readers import parse_json, parse_yaml, read_bytes, read_json, read_lines, read_text, read_yaml
 from mini_bert.report.page import write_page
 from mini_bert.text.corpora.corpus import Corpus
@@ -35,7 +36,6 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from mini_bert.training.config import TrainingConfig, parse_duration
 from mini_bert.training.finder import find_learning_rate
 from mini_bert.training.loop import State
-from mini_bert.training.runs.experiments import Experiment
 from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import read_run
 

@@ -26,9 +26,11 @@ ALLOWED = {
     "plots": set(),
     "templates": set(),
     "inference": {"core", "text"},
-    "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots"},
+    "lab": {"core", "text", "configs", "objectives", "training", "evaluation", "inference", "bench", "factory",
+            "plugins"},
+    "report": {"core", "text", "training", "inference", "evaluation", "analysis", "plots", "lab"},
     "fit": {"core", "text", "training", "evaluation", "inference", "report", "factory"},
-    "bench": {"core", "text", "configs", "training", "plugins"},
+    "bench": {"core", "text", "configs", "objectives", "training", "plugins"},
     "interop": {"core", "text", "training", "evaluation", "analysis"},
     "explorer": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "analysis", "factory"},
 }
@@ -36,7 +38,7 @@ THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {
                "checks": {"numpy"}, "objectives": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"}, "exercises": {"numpy"},
-               "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"},
+               "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"}, "lab": {"numpy"},
                "explorer": {"numpy", "starlette", "uvicorn"},
                "inference": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}

@@ -35,6 +35,8 @@ from mini_bert.evaluation.suite.result_cache import cached_result
 from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.exercises.progress import ProgressFile
 from mini_bert.fit.request import read_result
+from mini_bert.lab.experiment import Experiment
+from mini_bert.lab.runs import read_curve
 from mini_bert.report.figures import confusion, probe_accuracy
 from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.corpora.corpus import Corpus
@@ -46,7 +48,6 @@ from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer as Tokenizer
 from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.loop import State
 from mini_bert.training.runs.checkpoints import OPTIMISER, newest_checkpoint, read_arrays, read_state
-from mini_bert.training.runs.experiments import Experiment, read_curve
 from mini_bert.training.runs.log import Log, read_log
 from mini_bert.training.runs.run import start_run
 

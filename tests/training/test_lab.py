@@ -1,13 +1,51 @@
-"""The laboratory: runs are compared, and not run twice."""
+"""The laboratory: runs are compared under one budget, and not run twice."""
+
+import json
+from pathlib import Path
 
 import pytest
 
-from mini_bert import ConfigError
+from mini_bert import CheckpointError, ConfigError
+from mini_bert.errors import DataError
+from mini_bert.lab.comparison import compare
+from mini_bert.lab.experiment import Experiment
+from mini_bert.lab.ruler import Ruler, RulerSizes, Tuning
+from mini_bert.lab.runs import perform, summary
 from mini_bert.report.lab_page import lab_page
-from mini_bert.training.runs.experiments import Experiment, perform, summary
 
+TINY = ["model.vocab_size=60", "model.max_seq_length=16"]
 PLAN = {"config": "debug", "seeds": [0, 1], "runs": {"low": ["training.learning_rate=1e-5"], "high": []},
-        "set": ["model.vocab_size=60", "training.steps=10", "training.eval_every=5", "training.learning_rate=1e-2"]}
+        "set": [*TINY, "training.steps=10", "training.eval_every=5", "training.learning_rate=1e-2"]}
+SHORT = {"config": "debug", "set": [*TINY, "training.batch_size=4", "training.eval_sequences=8",
+                                    "training.warmup_steps=2", "training.threads=1"]}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("MINI_BERT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Data for the ruler, in the words of the corpus."""
+    made = tmp_path_factory.mktemp("eval")
+    for name in ("blimp", "agreement", "sst2"):
+        (made / name).mkdir()
+    for paradigm, bad in (("order", "cat the sat on a mat"), ("word", "the cat sat away a mat")):
+        pairs = [{"sentence_good": f"the cat sat on a mat {word}", "sentence_bad": f"{bad} {word}", "UID": paradigm,
+                  "linguistics_term": paradigm, "field": "syntax"} for word in ("and", "who", "at")]
+        (made / "blimp" / f"{paradigm}.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    (made / "agreement" / "verbs.text").write_text("the cat sat on a mat\nthe master ran away\n")
+    (made / "agreement" / "verbs.gold").write_text("2\tsat\tran\t1\n2\tran\tsat\t0\n")
+    rows = "".join(f"the cat {word} {n * 'and '}\t{label}\n" for n in range(12)
+                   for word, label in (("sat", "1"), ("ran", "0")))
+    for split in ("train", "dev"):
+        (made / "sst2" / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")
+    return made
+
+
+def small_ruler(folder: Path, data: Path | None, **more) -> Ruler:
+    return Ruler(folder, data, sizes=RulerSizes(sequences=16, pairs=2, tunings=(Tuning(8, 1, 1),), stopping=4), **more)
 
 
 def test_runs_are_compared_and_done_once(corpus, tmp_path):
@@ -19,18 +57,108 @@ def test_runs_are_compared_and_done_once(corpus, tmp_path):
     assert [row["name"] for row in rows] == ["high", "low"]
     assert rows[0]["seeds"] == 2
     assert rows[0]["lowest"] <= rows[0]["loss"] <= rows[0]["highest"]
-    html = lab_page("An experiment", curves, rows)
+    files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
+    again = compare(plan, tmp_path, data=corpus.directory)
+    assert again.curves == curves
+    assert files == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
+    html = lab_page("An experiment", again)
     assert html.count("<polyline") == 4               # two runs, over tokens and over time
     assert html.count("<polygon") == 4                # each with the band of its seeds
     assert f"{rows[0]['loss']:.4f}" in html
-    files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
-    assert perform(plan, corpus.directory, tmp_path) == curves
-    assert files == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
+    changed = Experiment.from_dict({**PLAN, "runs": {"low": ["training.learning_rate=1e-4"]}})
+    with pytest.raises(CheckpointError, match=r"low-0 was begun with training.learning_rate=1e-05"):
+        perform(changed, corpus.directory, tmp_path)
+
+
+def test_a_run_names_its_own_model_and_way_of_training():
+    plan = Experiment.from_dict({"config": "mini", "set": ["training.batch_size=4"], "runs": {
+        "mini": [], "model": ["model=mini-rope"], "both": ["config=mini-gpt", "training.batch_size=2"],
+        "no training": ["config=mini-gated"], "training": ["training=mini-deep"]}})
+    settings = {name: plan.settings(name, 3) for name in plan.runs}
+    assert settings["model"][0].score_terms == "rotary"
+    assert settings["model"][1] == settings["mini"][1] == settings["no training"][1]
+    assert (settings["both"][1].objective, settings["both"][1].batch_size) == ("causal", 2)
+    assert settings["training"][0] == settings["mini"][0]
+    assert (settings["training"][1].steps, settings["training"][1].batch_size) == (25000, 4)
+    assert {training.seed for _, training in settings.values()} == {3}
+
+
+def test_a_budget_of_tokens_or_flops_is_the_same_for_every_model(corpus):
+    runs = {"one": [], "two": ["model.num_layers=4"], "more": ["training.batch_size=8"]}
+    steps = {}
+    for budget in ({"tokens": "2e3"}, {"flops": 3e7}):
+        plan = Experiment.from_dict({**SHORT, **budget, "runs": runs})
+        assert plan.budget is not None
+        steps[next(iter(budget))] = [plan.budget.fitted(*plan.settings(name, 0), corpus).steps for name in runs]
+    one, two, more = steps["tokens"]
+    assert one == two == pytest.approx(2000 / (4 * 16), rel=0.3)
+    assert more == pytest.approx(one / 2, abs=2)
+    one, two, more = steps["flops"]
+    assert two < 0.75 * one                           # more layers, fewer steps
+    assert more == pytest.approx(one / 2, rel=0.1)
+
+
+def test_two_jobs_give_the_runs_and_figures_of_one(corpus, folder, tmp_path):
+    plan = Experiment.from_dict({**SHORT, "steps": 3, "runs": {"masked": [], "causal": [
+        "model.score_terms=causal", "training.objective=causal"]}})
+    ruler = small_ruler(folder, corpus.directory, finetuning=False)
+    said: list[str] = []
+    found = [compare(plan, tmp_path / str(jobs), data=corpus.directory, ruler=ruler, jobs=jobs, say=said.append)
+             for jobs in (2, 1)]
+    weights = [[(tmp_path / jobs / f"{name}-0" / "final" / "model.safetensors").read_bytes() for name in plan.runs]
+               for jobs in "21"]
+    assert weights[0] == weights[1]
+    assert [[row.outcomes[0].scores for row in one.rows] for one in found] == [
+        [row.outcomes[0].scores for row in found[0].rows]] * 2
+    assert found[0].baselines == found[1].baselines
+    assert "masked, seed 0 begins" in said
+
+
+def test_the_ruler_gives_every_model_the_figures_that_it_can_have(corpus, folder, tmp_path):
+    plan = Experiment.from_dict({**SHORT, "steps": 1, "runs": {
+        "masked": [], "causal": ["model.score_terms=causal", "training.objective=causal"],
+        "permuted": ["model.position_embeddings=none", "model.score_terms=relative", "model.stack=two_stream",
+                     "training.objective=permuted"]}})
+    found = compare(plan, tmp_path, data=corpus.directory, ruler=small_ruler(folder, corpus.directory))
+    assert found.failures == {}
+    scores = {row.name: row.outcomes[0].scores for row in found.rows}
+    there = {name: {figure for figure, value in of.items() if value is not None} for name, of in scores.items()}
+    everywhere = {"blimp", "agreement", "sst2_8"}
+    assert there == {"masked": {"loss", "mask_loss"} | everywhere, "causal": {"causal_loss"} | everywhere,
+                     "permuted": {"mask_loss"} | everywhere}
+    assert all(set(row.random) == {"sst2_8"} for row in found.rows)
+    assert {name: set(of) for name, of in found.baselines.items()} == {
+        "unigram": {"blimp", "agreement"}, "bigram": {"blimp", "agreement"}, "bag of words": {"sst2_8"}}
+    assert "random weights" in lab_page("All", found)
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["figures"]["blimp"]["values"]
+
+
+def test_a_failing_run_does_not_stop_the_others(corpus, tmp_path):
+    plan = Experiment.from_dict({**SHORT, "steps": 4, "runs": {
+        "bad": ["training.learning_rate=1e30", "training.max_bad_steps=1", "training.max_grad_norm=0"], "good": []}})
+    found = compare(plan, tmp_path, data=corpus.directory)
+    assert list(found.failures) == ["bad, seed 0"]
+    assert [row.name for row in found.rows] == ["good"]
 
 
 @pytest.mark.parametrize(("content", "words"), [
     ({}, "no runs"), ({"runs": {"a": []}, "seed": 1}, "unknown key 'seed'"), ({"runs": {"a/b": []}}, "directory"),
-    ({"runs": {"a": ["training.stepz=1"]}}, "nearest valid key"), ([], "no runs")])
+    ({"runs": {"a": ["training.stepz=1"]}}, "nearest valid key"), ([], "no runs"),
+    ({"runs": {"a": []}, "steps": 5, "flops": 1e9}, "steps and flops; a budget is one of"),
+    ({"runs": {"a": []}, "tokens": "many"}, "tokens must be a number"),
+    ({"runs": {"a": []}, "budget": "soon"}, "not a length of time"),
+    ({"runs": {"a": []}, "steps": 2.5}, "whole number"), ({"runs": {"a": []}, "seeds": [1, 1]}, "same seed twice"),
+    ({"runs": {"a": ["training.steps=5"]}, "flops": 1e9}, "remove one of them"),
+    ({"runs": {"a": ["training=mini-rope"]}}, "says nothing about training")])
 def test_a_wrong_experiment_is_refused_at_once(content, words):
     with pytest.raises(ConfigError, match=words):
         Experiment.from_dict(content)
+
+
+def test_what_cannot_be_run_or_measured_is_refused_before_the_first_run(corpus, folder, tmp_path):
+    plan = Experiment.from_dict({**SHORT, "runs": {"good": [], "bad": ["training.objective=causal"]}})
+    with pytest.raises(ConfigError, match="runs, bad: The objective causal needs"):
+        perform(plan, corpus.directory, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(DataError, match=r"has no blimp/\*.jsonl"):
+        Ruler(tmp_path)

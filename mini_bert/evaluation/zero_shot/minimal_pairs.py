@@ -1,7 +1,8 @@
 """Grammar by minimal pairs: how often a model finds the grammatical sentence more likely.
 
-    accuracy = share of pairs with PLL(good) > PLL(bad); a tie counts one half
+    accuracy = share of pairs with score(good) > score(bad); a tie counts one half
 
+The score is what the model can say of a text, a pseudo-log-likelihood for one that fills masks: see text_scores.py.
 Nothing is trained. The baselines on the same pairs are a unigram scorer, which ignores word order, a bigram scorer,
 which sees neighbours, and chance, one half.
 """
@@ -20,7 +21,8 @@ from ..ngrams import NgramCounts
 from ..result import Result
 from ..samples import sampled
 from ..statistics import Interval, wilson_interval
-from .pseudo_likelihood import FloatArray, ProgressCallback, pseudo_log_likelihoods
+from .pseudo_likelihood import FloatArray, ProgressCallback
+from .text_scores import text_scores
 
 CHANCE = 0.5
 _TIED = 1e-6                  # relative difference of log-likelihoods that rounding can cause
@@ -61,12 +63,9 @@ def minimal_pairs(model: MiniBERT, tokenizer: Tokenizer, pairs: Sequence[Minimal
     there is also `word`, which masks the rest of the word as well. The unigram and bigram scorers need `counts`.
     """
     drawn = sample_paradigms(pairs, max_samples, seed)
-    chosen = [pair for pair in drawn if tokenizer.ids(pair.good) and tokenizer.ids(pair.bad)]
-    if not chosen:
-        raise DataError(f"In none of the {len(drawn)} minimal pairs do both sentences have pieces of the vocabulary.")
-    texts = [text for pair in chosen for text in (pair.good, pair.bad)]
-    found = pseudo_log_likelihoods(model, tokenizer, texts, variants=("token", "word") if whole_words else ("token",),
-                                   threads=threads, progress=progress)
+    chosen, texts = _usable(drawn, tokenizer)
+    found = text_scores(model, tokenizer, texts, variants=("token", "word") if whole_words else ("token",),
+                        threads=threads, progress=progress)
     scores = found.totals | (counts.log_likelihoods(tokenizer, texts) if counts is not None else {})
     wins = {scorer: pair_wins(totals[::2], totals[1::2]) for scorer, totals in scores.items()}
     paradigms = _grouped([(pair.paradigm, pair.phenomenon) for pair in chosen], wins)
@@ -74,6 +73,23 @@ def minimal_pairs(model: MiniBERT, tokenizer: Tokenizer, pairs: Sequence[Minimal
     average = {scorer: average_interval([group.accuracy[scorer] for group in paradigms]) for scorer in wins}
     return MinimalPairsReport(average, paradigms, phenomena, len(chosen), int((wins["token"] == 0.5).sum()),
                               found.windowed, found.unknown, len(drawn) - len(chosen))
+
+
+def ngram_averages(tokenizer: Tokenizer, pairs: Sequence[MinimalPair], counts: NgramCounts) -> dict[str, Interval]:
+    """The average over paradigms of the unigram and the bigram scorer alone."""
+    chosen, texts = _usable(pairs, tokenizer)
+    wins = {scorer: pair_wins(totals[::2], totals[1::2])
+            for scorer, totals in counts.log_likelihoods(tokenizer, texts).items()}
+    paradigms = _grouped([(pair.paradigm, pair.phenomenon) for pair in chosen], wins)
+    return {scorer: average_interval([group.accuracy[scorer] for group in paradigms]) for scorer in wins}
+
+
+def _usable(drawn: Sequence[MinimalPair], tokenizer: Tokenizer) -> tuple[list[MinimalPair], list[str]]:
+    """The pairs whose sentences have pieces, and these sentences, good and bad in turn."""
+    chosen = [pair for pair in drawn if tokenizer.ids(pair.good) and tokenizer.ids(pair.bad)]
+    if not chosen:
+        raise DataError(f"In none of the {len(drawn)} minimal pairs do both sentences have pieces of the vocabulary.")
+    return chosen, [text for pair in chosen for text in (pair.good, pair.bad)]
 
 
 def sample_paradigms(pairs: Sequence[MinimalPair], max_samples: int | None, seed: int) -> list[MinimalPair]:

@@ -5,16 +5,17 @@
 
 There is one row per masked piece. The rows of all texts are batched by length, so that there is no padding, and the
 model computes only the masked positions. Equal rows are computed once: the two sentences of a minimal pair share the
-row in which their difference is masked, and both variants share the rows of words of one piece.
+row in which their difference is masked, and both variants share the rows of words of one piece. A model that predicts
+in any order is not asked by [MASK]: the hidden pieces come last in the order, so that nothing reads them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ...core.arrays import Array, IntArray
+from ...core.arrays import Array, BoolArray, IntArray
 from ...core.model import MiniBERT
 from ...errors import ConfigError, InputError
 from ...inference.inputs import require_vocabulary
@@ -29,6 +30,7 @@ _ROUND = 64                   # batches between two calls of progress, where an 
 
 ProgressCallback = Callable[[int, int], None]         # done, total
 FloatArray = npt.NDArray[np.float64]
+Result = TypeVar("Result")
 
 
 # -------------------------------------------------------------------- logits at masks
@@ -46,8 +48,12 @@ def single_piece(tokenizer: Tokenizer, word: str) -> int | None:
 
 
 def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable[[Array, slice], None], team: Workers,
-               progress: Callable[[slice], None] | None = None) -> None:
-    """Call `read(logits (b, V), slice of rows)` with the logits at one place per row, for batches of rows (R, T)."""
+               progress: Callable[[slice], None] | None = None, hidden: BoolArray | None = None) -> None:
+    """Call `read(logits (b, V), slice of rows)` with the logits at one place per row, for batches of rows (R, T).
+
+    A model that predicts in any order is asked for the hidden tokens (R, T) last, so that nothing reads them; by
+    default those at the places.
+    """
     model.require_words()
     size = max(1, _TOKENS // rows.shape[1])
     batches = [slice(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
@@ -55,7 +61,8 @@ def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable
     def one(batch: slice) -> None:
         positions = np.zeros(rows[batch].shape, bool)
         positions[np.arange(len(positions)), places[batch]] = True
-        logits, _ = model.forward(rows[batch], positions=positions, forward_only=True)
+        last = (positions if hidden is None else hidden[batch]).astype(np.int64) if model.modules.stack.orders else None
+        logits, _ = model.forward(rows[batch], positions=positions, order=last, forward_only=True)
         read(logits, batch)
 
     for start in range(0, len(batches), _ROUND):
@@ -86,6 +93,21 @@ def same_length_groups(sequences: Sequence[Sequence[int]]) -> Iterator[npt.NDArr
     """The indices of the sequences of each length, the longest first."""
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
     return (np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1])
+
+
+def computed_by_length(sequences: Sequence[Sequence[int]], compute: Callable[[IntArray], Result], tokens: int,
+                       threads: int, progress: ProgressCallback | None = None) -> Iterator[tuple[IntArray, Result]]:
+    """What `compute` gives for the indices of some sequences of one length, of at most `tokens` tokens together; with
+    those indices, until all sequences have been."""
+    done = 0
+    with workers(threads) as team:
+        for numbers in same_length_groups(sequences):
+            size = max(1, tokens // max(1, len(sequences[numbers[0]])))
+            batches = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+            yield from zip(batches, team.map(compute, batches), strict=True)
+            done += len(numbers)
+            if progress is not None:
+                progress(done, len(sequences))
 
 
 def offset_progress(progress: ProgressCallback | None, before: int, total: int) -> Callable[[int], None] | None:
@@ -187,7 +209,7 @@ def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _MaskedPieces, variants
         if progress is not None:
             progress(int(np.searchsorted(in_order, some.stop)))
 
-    read_masks(model, rows[first], places[first], read, team, tell)
+    read_masks(model, rows[first], places[first], read, team, tell, hidden=rows[first] == vocabulary.mask)
     return np.split(logs, len(variants)), len(first)
 
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ..core.context import DropoutKey
+from ..core.ops.cross_entropy import target_losses
 from ..core.params import Gradients, Parameters
 from ..core.task_model import TaskBatch, TaskModel
+from .objective import Team
 
 
 class TaskLoss:
@@ -28,3 +32,8 @@ class TaskLoss:
         loss, _ = self.model.add_gradients(part, grads, key, recompute=self.recompute, last=True,
                                            factor=factors[self.main])
         return {self.main: loss}
+
+    def evaluate(self, parts: Sequence[TaskBatch], team: Team) -> dict[str, float]:
+        """The mean loss over all answers of some parts, without dropout."""
+        losses = team.map(lambda part: target_losses(self.model.scores(part), part.targets), parts)
+        return {self.main: float(np.concatenate(losses).mean())}

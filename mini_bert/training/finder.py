@@ -1,85 +1,160 @@
-"""Finding a learning rate: raise it step by step from far too small to far too large, and watch the loss.
+"""Finding a learning rate: short runs at many rates from the same start, longer ones at the better rates.
 
-The loss falls slowly at first, then steeply, then bursts. A good peak for training lies where it falls
-steepest, well below where it bursts; the warm-up of a real run allows a little more.
+A trial is a real run made short: it has a warm-up, the config's schedule and the first batches of the real run, and is
+measured on batches that come after them. All trials see and are measured on the same batches, so what makes one batch
+harder than another cancels. (The usual test, one run whose rate rises from step to step, compares the losses of
+different batches. From a start that already knows the frequencies of words, a hundred steps lower the loss by less than
+the batches differ.)
+
+Trials are of a quarter of the steps at first; half of the rates, those with the lower losses, go on to trials of twice
+as many steps, until at most three are left. A trial that ends above the loss of the start has burst.
 """
 
-from dataclasses import dataclass
-from math import inf, isfinite, log
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from math import ceil, inf, isfinite, log10
 from typing import Any
 
 import numpy as np
 
 from ..core.model import MiniBERT
-from ..errors import ConfigError
+from ..core.task_model import TaskBatch, TaskModel
+from ..errors import ConfigError, NumericalError
 from ..objectives.objective import Batches, CorpusObjective
-from .config import TrainingConfig, make_objective, make_optimiser
-from .loop import Loop, State
-from .update import StepResult, Update
+from ..objectives.task import TaskLoss
+from ..randomness import generator
+from .config import TrainingConfig, make_objective
+from .finetune import Collate, FinetuneConfig, finetune
+from .trainer import Trainer
 from .workers import workers
 
-MOST_STEPS = 100_000          # of a search
-_SMOOTHING = 0.9
-_BURST = 1.3                  # the search ends when the smoothed loss is this many times the lowest
+MOST_STEPS = 100_000          # of a trial
+_PER_DECADE = 2               # rates: 1, 3.2, 10, ...
+_FINALISTS = 3
+_WARMUP = 0.1                 # of a trial's steps
+_MEASURED = 8                 # batches that a trial is measured on
+
+Heard = Callable[[int, int], None]        # steps done, and of how many
 
 
 @dataclass(frozen=True)
 class Search:
-    """Rates and smoothed losses as far as the search came, the rate of the steepest fall, and where it burst."""
+    """The rates and the loss of the longest trial of each, with its steps; the best rate; the lowest that burst."""
 
     rates: list[float]
-    losses: list[float]
+    losses: list[float]       # infinite where training broke off
+    steps: list[int]
+    start: float              # the loss before any step
     suggestion: float
     burst: float | None
 
+    @property
+    def at_the_edge(self) -> bool:
+        """Is the suggestion the lowest or the highest of all rates? A better one may lie beyond."""
+        return self.suggestion in (self.rates[0], self.rates[-1])
 
-def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingConfig, *, low: float = 1e-6,
-                       high: float = 1.0, steps: int = 100,
-                       objective: CorpusObjective[Any, Any] | None = None) -> Search:
-    """Search from `low` to `high`, by the loss that the objective minimises. The model ends as it began.
 
-    `objective` is the one that made the batches; the config's own if it is not given.
+def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingConfig, *, low: float = 1e-5,
+                       high: float = 1.0, steps: int = 100, objective: CorpusObjective[Any, Any] | None = None,
+                       progress: Heard | None = None) -> Search:
+    """The best rate from `low` to `high` for pre-training, by the loss that the objective minimises.
+
+    The longest trials have `steps` steps. `objective` is the one that made the batches; the config's own if it is not
+    given. It and the model end as they began.
     """
+    rates = _rates(low, high, steps)
+    config = config.resolved(model.config)
+    objective = make_objective(config, model) if objective is None else objective
+    made, before, state = objective, objective.params.flat.copy(), deepcopy(objective.state())
+    parts = [part for step in range(steps, steps + _MEASURED) for part in objective.micro_batches(batches[step])]
+
+    def train(rate: float, length: int) -> int:
+        settings = replace(config, steps=length, budget="", learning_rate=rate,
+                           warmup_steps=max(1, round(_WARMUP * length)))
+        return sum(1 for _ in Trainer(model, batches, settings, objective=made).steps())
+
+    def undo() -> None:
+        made.params.flat[...] = before
+        made.restore(deepcopy(state))
+
+    return _search(train, lambda: _loss(made, parts, config.threads), undo, rates, steps, progress)
+
+
+def find_finetuning_rate(model: TaskModel, lengths: Sequence[int], collate: Collate, heldout: Sequence[TaskBatch],
+                         config: FinetuneConfig, *, low: float = 1e-5, high: float = 1.0, steps: int = 100,
+                         progress: Heard | None = None) -> Search:
+    """The best rate for fine-tuning on examples of these lengths, by the lowest loss on other examples, `heldout`.
+
+    The longest trials have about `steps` steps, but no more epochs than the config; a trial that is shorter than an
+    epoch has only some of the examples. The model ends as it began.
+    """
+    rates = _rates(low, high, steps)
+    before, objective, per_epoch = model.params.flat.copy(), TaskLoss(model), ceil(len(lengths) / config.batch_size)
+    order = generator(config.seed, "find-lr").permutation(len(lengths))
+
+    def loss() -> float:
+        return _loss(objective, heldout, config.threads)
+
+    def train(rate: float, length: int) -> int:
+        some = order[: length * config.batch_size]
+        settings = replace(config, learning_rate=rate, epochs=max(1, round(length / per_epoch)), evaluations=1,
+                           patience=0)
+        return finetune(model, [lengths[i] for i in some], lambda numbers: collate(some[numbers]),
+                        lambda tuned: -loss(), settings).steps
+
+    def undo() -> None:
+        model.params.flat[...] = before
+
+    return _search(train, loss, undo, rates, min(steps, config.epochs * per_epoch), progress)
+
+
+def _rates(low: float, high: float, steps: int) -> list[float]:
     if not 0 < low < high < inf or not 10 <= steps <= MOST_STEPS:
         raise ConfigError(f"A search needs 0 < low < high and 10 to {MOST_STEPS} steps, not {low}, {high} and "
                           f"{str(steps)[:40]}.")
-    config = config.resolved(model.config)
-    objective = make_objective(config, model) if objective is None else objective
-    before = objective.params.flat.copy()
-    try:
-        return _search(objective, batches, config, np.geomspace(low, high, steps).tolist())
-    finally:
-        objective.params.flat[...] = before
+    return [float(rate) for rate in np.geomspace(low, high, max(2, round(_PER_DECADE * log10(high / low)) + 1))]
 
 
-def _search(objective: CorpusObjective[Any, Any], batches: Batches[Any], config: TrainingConfig,
-            rates: list[float]) -> Search:
-    losses: list[float] = []
-    average, burst = 0.0, None
-
-    def after(result: StepResult, batch: Any) -> bool:
-        nonlocal average, burst
-        step = state.step - 1
-        if isfinite(result.total):
-            average = _SMOOTHING * average + (1 - _SMOOTHING) * result.total
-            losses.append(average / (1 - _SMOOTHING ** (step + 1)))
-        if result.finite:
-            objective.feedback(state.step, result.losses, {})
-        if not result.finite or losses[-1] > _BURST * min(losses):
-            burst = rates[step]
-        return burst is not None
-
-    state = State(total_steps=len(rates))
-    with workers(config.threads) as team:
-        update = Update(objective, make_optimiser(config, objective.params), team, max_grad_norm=config.max_grad_norm)
-        Loop(update, batches, rates.__getitem__, state, seed=config.seed, max_bad_steps=len(rates) + 1).run(after)
-    rates = rates[: len(losses)]
-    return Search(rates, losses, _steepest(rates, losses), burst)
+def _loss(objective: CorpusObjective[Any, Any] | TaskLoss, parts: Sequence[Any], threads: int) -> float:
+    """What a step minimises, over these parts and without dropout."""
+    with workers(threads) as team:
+        figures = objective.evaluate(parts, team)
+    return sum(weight * figures[name] for name, weight in objective.losses.items() if weight)
 
 
-def _steepest(rates: list[float], losses: list[float]) -> float:
-    """Where the loss falls fastest against the logarithm of the rate."""
-    if len(losses) < 3:
-        return rates[0] if rates else float("nan")
-    slopes = np.gradient(losses, [log(rate) for rate in rates])
-    return rates[int(np.argmin(slopes))]
+def _search(train: Callable[[float, int], int], measure: Callable[[], float], undo: Callable[[], None],
+            rates: list[float], steps: int, progress: Heard | None) -> Search:
+    """Successive halving.
+
+    `train` takes about so many steps at a rate and returns their number, `measure` gives the loss, `undo` restores the
+    start.
+    """
+
+    def trial(rate: float, length: int) -> tuple[float, int]:
+        taken = length
+        try:
+            taken = train(rate, length)
+            loss = measure()
+        except NumericalError:
+            return inf, taken
+        finally:
+            undo()
+        return loss if isfinite(loss) else inf, taken
+
+    rounds = [len(rates)]
+    while rounds[-1] > _FINALISTS:
+        rounds.append(ceil(rounds[-1] / 2))
+    lengths = [max(1, steps >> (len(rounds) - 1 - number)) for number in range(len(rounds))]
+    total, done = sum(count * length for count, length in zip(rounds, lengths, strict=True)), 0
+    start, left, found = measure(), list(rates), dict[float, tuple[float, int]]()
+    for count, length in zip(rounds, lengths, strict=True):
+        left = sorted(sorted(left, key=lambda rate: found[rate] if found else (0.0, 0))[:count])
+        for rate in left:
+            found[rate] = trial(rate, length)
+            done += length
+            if progress is not None:
+                progress(done, total)
+    best = min(left, key=lambda rate: found[rate])
+    burst = min((rate for rate, (loss, _) in found.items() if rate > best and loss > start), default=None)
+    return Search(rates, [found[rate][0] for rate in rates], [found[rate][1] for rate in rates], start, best, burst)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from ...evaluation.statistics import over_seeds
 from ...evaluation.suite.result_cache import cached_result
 from ...evaluation.tasks.answers import answer_lines, too_long
 from ...evaluation.tasks.forgetting import masked_before_and_after
-from ...evaluation.tasks.run import require_head, run_task, usual_learning_rate
+from ...evaluation.tasks.run import find_rate, require_head, run_task, usual_learning_rate
 from ...evaluation.tasks.storage import claim_task, load_task, require_replaceable, save_task
 from ...evaluation.tasks.task_names import Task
 from ...inference.inputs import require_vocabulary
@@ -30,6 +31,7 @@ from ...training.workers import workers
 from ..config_file import ConfigOption, with_settings_of_file
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
 from ..use.inference import Model, files_of, lines, opened
+from .found_rates import search_data, shown_search
 from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Teaching, Temperature, Unlabelled
 
 
@@ -50,6 +52,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                      epochs: Annotated[int, typer.Option(min=1, help="Passes through the data.")] = 5,
                      learning_rate: Annotated[float | None, typer.Option(
                          help="Default: 7e-4 for small models, 5e-5 for others.")] = None,
+                     find_lr: Annotated[bool, typer.Option("--find-lr", help="Search for the learning rate first, by "
+                                        "short trials on the training data.")] = False,
                      batch_size: Annotated[int, typer.Option(min=1, help="Examples per step.")] = 32,
                      settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE",
                                          callback=with_settings_of_file, help="Another "
@@ -76,6 +80,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
 
+    Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --find-lr
+
     Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
 
     Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
@@ -85,6 +91,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     require_vocabulary(network, tokenizer)
     forgotten = files_of("--forgetting", forgetting)
     _check_first(out, forgotten, network)
+    if find_lr and learning_rate is not None:
+        raise ConfigError("--learning-rate and --find-lr both set the learning rate; give only one of them.")
     rate = usual_learning_rate(network) if learning_rate is None else learning_rate
     config = _config({"epochs": epochs, "optimiser": optimiser, "learning_rate": rate, "batch_size": batch_size,
                       "threads": threads}, settings or [])
@@ -100,22 +108,23 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                                test=test)
         output.say(_counts(data.notes))
         printed.append(data.notes)
+        used, search = _searched(data, network, head, replace(config, seed=seed), output) if find_lr else (config, {})
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
             examples = teaching.examples(data, threads, seed, _reader(bar))
             if examples is not None:
                 data.notes |= {"texts that the teacher labelled": len(examples.scores)}
-            result, best = run_task(data, network, config, seeds=range(seed, seed + seeds), head=head,
+            result, best = run_task(data, network, used, seeds=range(seed, seed + seeds), head=head,
                                     random_init=random_init, teaching=examples, labels_alone=labels_alone,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
         if out is not None:
             save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
                       pairs=data.pairs, claim=claim)
-        return result.to_dict() | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
+        return result.to_dict() | search | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
                                    if forgetting else {})
 
     options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
                "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
-               "test": test, "labels_alone": labels_alone, **teaching.options()}
+               "test": test, "find_lr": find_lr, "labels_alone": labels_alone, **teaching.options()}
     # with --out always train, so that the saved model is the one that the results belong to
     with nullcontext() if out is None else claim_task(out) as claim:
         files: list[str | Path] = [model, train, dev, *([test] if test else []), *forgotten, *teaching.files]
@@ -130,6 +139,15 @@ def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> N
         require_replaceable(out)
     if forgetting and not model.modules.predicts_words:
         raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
+
+
+def _searched(data: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig,
+              output: Output) -> tuple[FinetuneConfig, dict[str, Any]]:
+    """The config with the rate that was found, and the search for the result."""
+    with output.progress("trials") as progress:
+        search = find_rate(data, model, config, head=head, progress=progress)
+    output.say(*shown_search(search), "")
+    return replace(config, learning_rate=search.suggestion), {"search": search_data(search)}
 
 
 def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: Tokenizer, texts: list[str],

@@ -8,41 +8,32 @@ from ...core.model import MiniBERT
 from ...objectives.objective import Batches, CorpusObjective
 from ...text.corpora.corpus import Corpus
 from ...training.config import TrainingConfig, load_run_config, make_objective
-from ...training.finder import Search, find_learning_rate
+from ...training.finder import find_learning_rate
 from ...training.initial_model import new_model
 from ...training.overfit import overfit
 from ...training.runs.run import require_fitting
-from ..output import Output, SeedOption, table, verdict
+from ..output import Output, SeedOption, verdict
 from ..training_display import TrainingDisplay
+from .found_rates import search_data, shown_search
 from .pretrain import Config, Data, Set, Threads
 
 
 def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
-                    low: Annotated[float, typer.Option(help="The lowest rate.")] = 1e-6,
+                    low: Annotated[float, typer.Option(help="The lowest rate.")] = 1e-5,
                     high: Annotated[float, typer.Option(help="The highest rate.")] = 1.0,
-                    steps: Annotated[int, typer.Option(min=10, help="Steps from the lowest to the highest.")] = 100,
+                    steps: Annotated[int, typer.Option(min=10, help="Steps of the longest trials.")] = 100,
                     threads: Threads = 0, seed: SeedOption = 0, *, output: Output) -> None:
-    """Find a learning rate: raise it from far too small to far too large, and report where the loss falls fastest.
+    """Find a learning rate for pre-training: short runs at many rates from the same start, longer ones at the better.
+
+    For fine-tuning, see mini-bert finetune --find-lr.
 
     Example: mini-bert find-lr --config mini --data corpus.mb
     """
     model, training, objective, batches = _prepare(data, config, changes, threads, seed)
-    search = find_learning_rate(model, batches, training, low=low, high=high, steps=steps, objective=objective)
-    shown = table("learning rate", "loss", "", right=("learning rate", "loss"))
-    for rate, loss, bar in _rows(search):
-        shown.add_row(f"{rate:.2e}", f"{loss:.3f}", bar)
-    end = f"; the loss diverges at {search.burst:.1e}" if search.burst is not None else ""
-    output.result(
-        {"rates": search.rates, "losses": search.losses, "suggestion": search.suggestion, "burst": search.burst},
-        shown, "", f"The loss falls fastest at [bold]{search.suggestion:.1e}[/bold]{end}.")
-
-
-def _rows(search: Search, most: int = 24) -> list[tuple[float, float, str]]:
-    """About `most` points of the search, each with a bar scaled between the lowest and highest loss."""
-    low, high = min(search.losses), max(search.losses)
-    every = max(1, len(search.rates) // most)
-    return [(rate, loss, "#" * round(1 + 39 * (loss - low) / ((high - low) or 1)))
-            for rate, loss in list(zip(search.rates, search.losses, strict=True))[::every]]
+    with output.progress("trials") as progress:
+        search = find_learning_rate(model, batches, training, low=low, high=high, steps=steps, objective=objective,
+                                    progress=progress)
+    output.result(search_data(search), *shown_search(search))
 
 
 def overfit_command(data: Data, config: Config = "mini", changes: Set = None,

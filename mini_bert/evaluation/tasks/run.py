@@ -11,7 +11,8 @@ from ...core.model import MiniBERT
 from ...core.modules.heads.tasks import Answers, TaskHead
 from ...core.registry import make
 from ...core.task_model import TaskModel, with_dropout
-from ...errors import ConfigError
+from ...errors import ConfigError, DataError
+from ...training.finder import Search, find_finetuning_rate
 from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
 from ...training.workers import workers
 from ..result import Result
@@ -21,6 +22,7 @@ from .task_names import Task
 from .teaching import Taught
 
 _SMALL = 10_000_000           # parameters; smaller models use a higher learning rate
+_LEARNED = 0.8                # share of the training data that a search for a learning rate learns from
 Announce = Callable[[str], Callable[[Progress], None] | None]     # name of a run -> callback for its progress
 
 
@@ -114,6 +116,28 @@ def run_task(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, seeds:
     return TaskResult(figures, others, task.baselines(), curve, task.notes, steps, on_dev, untaught), best
 
 
+def find_rate(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, head: str | None = None,
+              progress: Callable[[int, int], None] | None = None) -> Search:
+    """Search for a learning rate: trials on four fifths of the training data, measured on the rest.
+
+    The development and the test set take no part, so their figures stay honest.
+    """
+    learned = task.reduced(_LEARNED, config.seed)
+    measured = task.train.of(set(task.train.owners) - set(learned.owners))
+    if not measured.rows:
+        raise DataError("The training data has a single example, too few to search for a learning rate.")
+    size = config.micro_batch_size
+    parts = [measured.collate(np.arange(start, min(start + size, len(measured.rows))))
+             for start in range(0, len(measured.rows), size)]
+    tuned = _tunable(task, model, task.head if head is None else head, config)
+    return find_finetuning_rate(tuned, learned.lengths, learned.collate, parts, config, progress=progress)
+
+
+def _tunable(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig) -> TaskModel:
+    """The model with a new head, and dropout."""
+    return TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout, seed=config.seed)
+
+
 def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
     """Refuse a head that does not choose what a task asks for."""
     chosen: TaskHead = make("task_head", word, config, 2, 0.0)
@@ -123,8 +147,7 @@ def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
 
 def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, train: Encoded | Taught,
           progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
-    tuned = TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout,
-                      seed=config.seed)
+    tuned = _tunable(task, model, head, config)
 
     def score(network: TaskModel) -> float:
         with workers(config.threads) as team:

@@ -192,6 +192,6 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus)
     fitted = FitResult(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
     write_page(fitted.report, fit_page(
         f"A model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)), heldout=heldout, before=before,
-        found=fitted.examples, masking_rate=trainer.config.masking_rate))
+        found=fitted.examples, masking_rates=trainer.config.schedule_of("masking_rate").values))
     write_result(folder, {**read_result(folder), "model": str(best.relative_to(folder)), **fitted.to_dict()})
     return fitted

@@ -14,7 +14,7 @@ micro-batches serves all losses. A loss of weight 0 is logged and not learned fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,12 @@ class Team(Protocol):
     def map(self, function: Any, items: Any) -> list[Any]: ...
 
 
+class BatchValues(NamedTuple):
+    """What a step sees, of the settings that may change over a run."""
+
+    masking_rate: float
+
+
 class BatchSettings(Protocol):
     """What an objective reads of a training config."""
 
@@ -75,6 +81,7 @@ class BatchSettings(Protocol):
     @property
     def gradient_checkpointing(self) -> bool: ...
     def masking(self) -> Masking: ...
+    def at(self, share: float) -> BatchValues: ...
 
 
 class Objective(Protocol[Batch_contra, Part]):

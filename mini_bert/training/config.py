@@ -14,10 +14,11 @@ from ..core.params import Parameters
 from ..core.registry import check_options, make, parse_sum, takes
 from ..errors import ConfigError
 from ..objectives.making import objective_from
-from ..objectives.objective import CorpusObjective
+from ..objectives.objective import BatchValues, CorpusObjective
 from ..settings import Settings
 from ..text.batches import MODES
-from ..text.masking import Masking
+from ..text.masking import HIDDEN, RANDOM, Masking
+from ..text.schedule import Schedule
 from . import inits, optimisers  # noqa: F401  (they fill the registry)
 from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
@@ -29,10 +30,13 @@ _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more mem
 _OF_OPTIMISERS = ("beta1", "beta2", "epsilon", "weight_decay")
 LONGEST_DAYS = 3650           # of a budget
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SCHEDULED = BatchValues._fields       # settings whose value may be a schedule, such as 0.4 -> 0.15
 
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
+    """The settings of a run. Where a word may stand for a number it is a schedule: see text/schedule.py."""
+
     TITLE: ClassVar[str] = "The training config"
 
     # how long
@@ -46,8 +50,10 @@ class TrainingConfig(Settings):
     max_seq_length: int = 0               # 0: the model's
     sequences: str = "packed"             # packed, sentences or pairs
     bucket: bool = False                  # sequences of similar length together
-    masking_rate: float = 0.15
+    masking_rate: float | str = 0.15      # share of the tokens; or a schedule such as 0.4 -> 0.15
     masking_unit: str = "token"           # token, word or span
+    masking_hidden: float = HIDDEN        # share of the chosen tokens that become [MASK]
+    masking_random: float = RANDOM        # share of them that become a random token; the rest is kept
     # how a new model begins
     init: str = "normal"                  # normal, or local: the first layer looks at neighbours
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
@@ -98,7 +104,10 @@ class TrainingConfig(Settings):
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
-        self.masking()        # refuses a wrong rate or unit
+        for rate in self.schedule_of("masking_rate").values:
+            if not 0 < rate < 1:
+                raise ConfigError(f"masking_rate must be between 0 and 1, not {rate}.")
+        self.masking()        # refuses a wrong unit
         self.budget_seconds()
 
     def words(self) -> list[tuple[str, str]]:
@@ -107,8 +116,28 @@ class TrainingConfig(Settings):
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
                 ("schedule", self.schedule), ("init", self.init)]
 
+    def _coerced(self, name: str, value: Any, kind: type) -> Any:
+        if name not in SCHEDULED or not isinstance(value, str):
+            return super()._coerced(name, value, kind)
+        schedule = Schedule.parse(value, kind, name)
+        return schedule.at(0.0) if schedule.constant else str(schedule)
+
+    def schedule_of(self, name: str) -> Schedule[Any]:
+        """Of one of the settings that may have one."""
+        return Schedule.parse(getattr(self, name), type(getattr(TrainingConfig, name)), name)
+
+    def at(self, share: float) -> BatchValues:
+        """What the scheduled settings are when this share of the run is done."""
+        return BatchValues(**{name: self.schedule_of(name).at(share) for name in SCHEDULED})
+
+    def changing(self, share: float) -> dict[str, Any]:
+        """Of the settings that change over this run, what they are when this share of it is done."""
+        return {name: value for name, value in self.at(share)._asdict().items()
+                if not self.schedule_of(name).constant}
+
     def masking(self) -> Masking:
-        return Masking(self.masking_rate, self.masking_unit)
+        rate = self.schedule_of("masking_rate") if isinstance(self.masking_rate, str) else self.masking_rate
+        return Masking(rate, self.masking_unit, self.masking_hidden, self.masking_random)
 
     def budget_seconds(self) -> float | None:
         """The budget in seconds; None if the number of steps is given instead."""

@@ -51,6 +51,16 @@ def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingC
         model.params.flat[...] = before
 
 
+class _Beginning:
+    """Batches as they are at the beginning of a run, where settings change over it."""
+
+    def __init__(self, batches: Batches[Any]):
+        self.batches = batches
+
+    def __getitem__(self, step: int) -> Any:
+        return self.batches[int(step)]
+
+
 def _search(objective: CorpusObjective[Any, Any], batches: Batches[Any], config: TrainingConfig,
             rates: list[float]) -> Search:
     losses: list[float] = []
@@ -71,7 +81,9 @@ def _search(objective: CorpusObjective[Any, Any], batches: Batches[Any], config:
     state = State(total_steps=len(rates))
     with workers(config.threads) as team:
         update = Update(objective, make_optimiser(config, objective.params), team, max_grad_norm=config.max_grad_norm)
-        Loop(update, batches, rates.__getitem__, state, seed=config.seed, max_bad_steps=len(rates) + 1).run(after)
+        loop = Loop(update, _Beginning(batches), rates.__getitem__, state, seed=config.seed,
+                    max_bad_steps=len(rates) + 1)
+        loop.run(after)
     rates = rates[: len(losses)]
     return Search(rates, losses, _steepest(rates, losses), burst)
 

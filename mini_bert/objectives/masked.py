@@ -29,13 +29,15 @@ EVAL_SEED = 0                 # held-out masks are the same in every run, so tha
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time."""
+    """Of one model, `micro_batch_size` sequences at a time; with `micro_batch_tokens`, as many as have these tokens."""
 
     main: str = "masked"
     made_by: type[MLMBatches] = MLMBatches
 
-    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
-        self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
+    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, micro_batch_tokens: int = 0,
+                 recompute: bool = False):
+        self.model, self.recompute = model, recompute
+        self.micro_batch_size, self.micro_batch_tokens = micro_batch_size, micro_batch_tokens
         self.params: Parameters = model.params
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
@@ -47,7 +49,11 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
         return heldout_batches(corpus, config, made_by=self.made_by) if corpus.manifest.heldout_documents else []
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
-        return micro_batches(batch, self.micro_batch_size)
+        if not self.micro_batch_tokens:
+            return micro_batches(batch, self.micro_batch_size)
+        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
+        sequences, width = batch.input_ids.shape
+        return micro_batches(batch, max(1, min(self.micro_batch_tokens // width, -(-sequences // 2))))
 
     def tokens(self, batch: MLMBatch) -> int:
         return int(batch.attention_mask.sum())
@@ -97,9 +103,11 @@ def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
 
 def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8,
                     made_by: type[MLMBatches] = MLMBatches) -> list[MLMBatch]:
-    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = made_by(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
-                      mode=config.sequences, seed=EVAL_SEED)
+    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does. Where training
+    changes lengths and sequences, they are those of its end."""
+    end = config.at(1.0)
+    batches = made_by(corpus, "heldout", max_seq_length=end.max_seq_length, batch_size=size, mode=end.sequences,
+                      seed=EVAL_SEED)
     wanted = min(len(batches), -(-config.eval_sequences // size))
     return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
 

@@ -58,16 +58,20 @@ class Team(Protocol):
 class BatchValues(NamedTuple):
     """What a step sees, of the settings that may change over a run."""
 
+    max_seq_length: int
+    batch_size: int
+    sequences: str
     masking_rate: float
 
 
 class BatchSettings(Protocol):
-    """What an objective reads of a training config."""
+    """What an objective reads of a training config. A string in place of a number is a schedule, which MLMBatches
+    takes as it is; `at(1.0)` has the values at the end of a run."""
 
     @property
-    def max_seq_length(self) -> int: ...
+    def max_seq_length(self) -> int | str: ...
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int | str: ...
     @property
     def micro_batch_size(self) -> int: ...
     @property

@@ -7,6 +7,7 @@ import pytest
 from killed_runs import assert_same, whole_and_resumed
 
 from mini_bert import ConfigError, InputError, MiniBERT
+from mini_bert.objectives.masked import heldout_batches
 from mini_bert.text.schedule import Step
 from mini_bert.training.config import TrainingConfig, load_run_config, make_objective
 from mini_bert.training.finder import find_learning_rate
@@ -92,6 +93,66 @@ def test_the_search_for_a_rate_stays_at_the_beginning(model_config, settings, co
     assert searches[0] == searches[1]
 
 
+# -------------------------------------------------------------------- lengths, batch sizes and sequences
+
+
+PHASES = {"sequences": "sentences until 0.5, packed", "max_seq_length": "8 until 0.75, 16", "bucket": True,
+          "batch_size": "4 -> 8 over 0.5", "micro_batch_size": 4}
+
+
+def test_phases_begin_at_their_shares(corpus, model_config, settings):
+    batches = batches_of(corpus, model_config, replace(settings, **PHASES))
+    kinds = [(type(stage.sequences).__name__, stage.sequences.T)
+             for stage in (batches.stage(Step(step, 100)) for step in (0, 49, 50, 74, 75, 99))]
+    assert kinds == 2 * [("SentenceSequences", 8)] + 2 * [("PackedSequences", 8)] + 2 * [("PackedSequences", 16)]
+    assert batches[Step(99, 100)].input_ids.shape[1] == 16
+    assert batches[Step(0, 100)].input_ids.shape[1] <= 8
+
+
+def test_a_growing_batch_takes_more_of_the_places_of_its_step(corpus, model_config, settings):
+    settings = replace(settings, batch_size="2 -> 8", max_seq_length=16)
+    growing = batches_of(corpus, model_config, settings)
+    largest = batches_of(corpus, model_config, replace(settings, batch_size=8))
+    for step, size in ((0, 2), (5, 5), (10, 8)):
+        batch = growing[Step(step, 10)]
+        assert len(batch.input_ids) == size
+        np.testing.assert_array_equal(growing.numbers(Step(step, 10))[1], largest.numbers(step)[1][:size])
+    assert len(growing) == len(largest)
+
+
+def test_bucketed_batches_grow_in_tokens(corpus, model_config, settings):
+    settings = replace(settings, batch_size="4 -> 16", sequences="sentences", bucket=True)
+    batches = batches_of(corpus, model_config, settings)
+    tokens = [int(batches[Step(step, 4)].attention_mask.sum()) for step in range(5)]
+    assert tokens[-1] > 2.5 * tokens[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_killed_run_in_phases_ends_with_the_same_bytes(model_config, settings, corpus, tmp_path, threads):
+    assert_same(*whole_and_resumed(model_config, replace(settings, **PHASES, **MASKING), corpus, tmp_path, threads))
+    columns = [(record["sequences"], record["max_seq_length"], record["batch_size"])
+               for record in read_log(tmp_path / "whole")]
+    assert columns == [("sentences", 8, 5), ("sentences", 8, 7), ("packed", 8, 8), ("packed", 16, 8)]
+
+
+def test_held_out_text_is_as_at_the_end_of_the_run(corpus, model_config, settings):
+    settings = replace(settings, **PHASES).resolved(model_config)
+    phased = heldout_batches(corpus, settings)
+    packed = heldout_batches(corpus, replace(settings, sequences="packed", max_seq_length=16))
+    for one, other in zip(phased, packed, strict=True):
+        np.testing.assert_array_equal(one.input_ids, other.input_ids)
+
+
+def test_micro_batches_have_a_bounded_number_of_tokens_and_are_two_at_least(corpus, model_config, settings):
+    settings = replace(settings, **PHASES).resolved(model_config)
+    objective = make_objective(settings, MiniBERT(model_config, seed=None))
+    batches = objective.batches(corpus, settings)
+    for step in range(0, 100, 7):
+        parts = objective.micro_batches(batches[Step(step, 100)])
+        assert len(parts) >= 2
+        assert max(part.input_ids.size for part in parts) <= 4 * 16
+
+
 # -------------------------------------------------------------------- the config
 
 
@@ -110,12 +171,21 @@ def test_a_run_keeps_its_schedules_and_can_be_given_others(model_config, setting
     assert read_run(run)["training"]["masking_rate"] == 0.2
 
 
+def test_no_length_may_be_more_than_the_model_takes(model_config):
+    with pytest.raises(ConfigError, match=r"8 until 0\.9, 17 is more than the model takes, model\.max_seq_length=16"):
+        TrainingConfig(max_seq_length="8 until 0.9, 17").resolved(model_config)
+
+
 @pytest.mark.parametrize(("wrong", "reason"), [
     ({"masking_rate": "0.4 -> 1.5"}, "masking_rate must be between 0 and 1, not 1.5"),
     ({"masking_rate": "0.4 ->"}, "'0.4 ->' is not a schedule"),
     ({"masking_rate": "nan"}, "masking_rate must be between 0 and 1, not nan"),
     ({"masking_hidden": 0.9, "masking_random": 0.2}, "together at most 1"),
     ({"masking_hidden": -0.1}, "at least 0"),
+    ({"batch_size": "16 -> 0"}, "batch_size must be at least 1"),
+    ({"max_seq_length": "0 until 0.5, 16"}, "max_seq_length must be at least 1"),
+    ({"sequences": "sentences until 0.5, poems"}, "sequences: 'poems' is not a choice"),
+    ({"sequences": 5}, "sequences must be a word, not 5"),
 ])
 def test_impossible_schedules_are_refused_before_anything_is_written(wrong, reason):
     with pytest.raises((ConfigError, InputError), match=reason):

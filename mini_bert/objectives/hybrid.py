@@ -60,10 +60,12 @@ class Hybrid(MaskedLM):
 
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal_rows"}
 
-    def __init__(self, model: MiniBERT, *, causal: float = 0.25, micro_batch_size: int = 16, recompute: bool = False):
+    def __init__(self, model: MiniBERT, *, causal: float = 0.25, micro_batch_size: int = 16,
+                 micro_batch_tokens: int = 0, recompute: bool = False):
         if isinstance(causal, bool) or not 0 < causal < 1:
             raise ConfigError(f"hybrid: causal must be a share of the sequences between 0 and 1, not {causal}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
+                         recompute=recompute)
         self.share, self.made_by = causal, partial(HybridBatches, causal=causal)
         self.losses = {"masked": 1 - causal, "causal": causal}
 

@@ -58,7 +58,7 @@ class NextSentence(MaskedLM):
             if corpus.manifest.heldout_documents else []
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
-        return cut(batch, self.micro_batch_size)
+        return cut(batch, self.rows_at_a_time(batch))
 
     def counts(self, part: MLMBatch) -> Mapping[str, int]:
         return {self.main: len(part.input_ids)}

@@ -19,7 +19,7 @@ import numpy as np
 from ..core.context import DropoutKey
 from ..core.params import Gradients
 from ..core.selection import Selection
-from ..text.batches import MLMBatch, MLMBatches, Sequences
+from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
 from ..text.corpora.corpus import Corpus
 from .masked import MaskedLM, cut
 from .objective import Batches, BatchSettings, CorpusObjective
@@ -45,10 +45,14 @@ def _agree(objectives: Sequence[CorpusObjective[Any, Any]], sequences: str) -> b
     return len(sharing) == len(objectives) and _narrowest(sharing, sequences) is not None
 
 
-def _narrowest(objectives: Sequence[MaskedLM], sequences: str) -> type[Sequences] | None:
+def _narrowest(objectives: Sequence[MaskedLM], sequences: str) -> str | type[Sequences] | None:
     """The kind of sequences that is a kind of what each of the objectives needs, if there is one."""
-    kinds = [objective.mode(sequences) for objective in objectives]
-    return next((kind for kind in kinds if all(issubclass(kind, other) for other in kinds)), None)
+    wanted = list(dict.fromkeys(objective.mode(sequences) for objective in objectives))
+    if len(wanted) == 1:
+        return wanted[0]
+    kinds = [MODES.get(kind) if isinstance(kind, str) else kind for kind in wanted]       # a schedule is no kind
+    return next((kind for kind in kinds
+                 if kind is not None and all(other is not None and issubclass(kind, other) for other in kinds)), None)
 
 
 class OnePass(WeightedSum):
@@ -61,7 +65,8 @@ class OnePass(WeightedSum):
         return _MarkedInTurn([objective.batches(corpus, config, kind) for objective in self.objectives])
 
     def micro_batches(self, batch: tuple[MLMBatch, ...]) -> list[tuple[MLMBatch, ...]]:
-        cuts = [cut(own, self.objectives[0].micro_batch_size) for own in batch]
+        size = self.objectives[0].rows_at_a_time(batch[0])
+        cuts = [cut(own, size) for own in batch]
         return [parts for parts in zip(*cuts, strict=True) if any(self.counts(parts).values())]
 
     def tokens(self, batch: tuple[MLMBatch, ...]) -> int:
@@ -108,6 +113,6 @@ class _MarkedInTurn:
         rows, epoch, numbers = self.several[0].rows(step)
         rows, marked = rows._replace(taken=np.zeros_like(rows.attention_mask)), list[MLMBatch]()
         for batches in self.several:
-            marked.append(batches.batch(rows, epoch, numbers, step))
+            marked.append(batches.stage(step).batch(rows, epoch, numbers, step))
             rows = rows._replace(ids=marked[-1].input_ids, taken=rows.taken | marked[-1].mask_positions)
         return tuple(own._replace(input_ids=rows.ids) for own in marked)

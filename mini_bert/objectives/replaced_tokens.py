@@ -61,7 +61,7 @@ def generator_config(config: ModelConfig, share: float) -> ModelConfig:
     """The generator of a discriminator: as deep, with this share of its width, and embeddings of the same width."""
     heads = max(1, round(share * config.num_heads))
     hidden, E = heads * max(1, round(share * config.hidden_size / heads)), config.embedding_width
-    return replace(config, num_heads=heads, hidden_size=hidden, embedding_size=E if E != hidden else 0,
+    return replace(config, num_heads=heads, hidden_size=hidden, embedding_size=E if hidden != E else 0,
                    intermediate_size=max(1, round(share * config.intermediate_size)), mlm_head="bert", pooler="none",
                    sentence_head="none")
 
@@ -103,7 +103,7 @@ class ReplacedTokens(MaskedLM):
     needs: ClassVar[Mapping[str, Any]] = {"mlm_head": "replaced_tokens"}
 
     def __init__(self, model: MiniBERT, *, generator: float = 0.25, weight: float = 50.0, micro_batch_size: int = 16,
-                 recompute: bool = False, seed: int = 0):
+                 micro_batch_tokens: int = 0, recompute: bool = False, seed: int = 0):
         if not model.modules.finds_replaced:
             raise ConfigError("The objective replaced_tokens needs a model that finds replaced tokens; model.mlm_head "
                               f"must be replaced_tokens, not {model.config.mlm_head}.")
@@ -112,7 +112,8 @@ class ReplacedTokens(MaskedLM):
                 raise ConfigError(f"replaced_tokens: {name} must be above 0 and at most {most:g}, not {value}.")
         draw = keyed_generator(seed, "generator of replacements")
         made = MiniBERT(generator_config(model.config, generator), dtype=model.dtype, seed=int(draw.integers(2**32)))
-        super().__init__(made, micro_batch_size=micro_batch_size, recompute=recompute)
+        super().__init__(made, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
+                         recompute=recompute)
         self.discriminator = model
         own = {spec.name: spec for spec in made.modules.embed.before_projection()}
         ties = [Tie(f"{GENERATOR}.{spec.name}", spec.name) for spec in model.modules.embed.before_projection()

@@ -2,7 +2,7 @@
 
     loss = sum over the places i of shuffled trigrams of -ln p(x_i)       x_i: the token that was there
 
-One trigram is shuffled for every twenty tokens (`share=0.05`), at least one in a sequence that has three ordinary tokens
+One trigram is shuffled for every twenty tokens (`share=0.05`), at least one in a sequence with three ordinary tokens
 side by side, and always into another order. Nothing is hidden: the tokens are there, and their order is asked for. With
 `masked + token_order` both are predicted in one pass; a trigram then has no masked token.
 Derivation: docs/math/sentence_pairs.md
@@ -70,11 +70,13 @@ class TokenOrder(MaskedLM):
     main: str = "token_order"
     shares_pass = True
 
-    def __init__(self, model: MiniBERT, *, share: float = 0.05, micro_batch_size: int = 16, recompute: bool = False):
+    def __init__(self, model: MiniBERT, *, share: float = 0.05, micro_batch_size: int = 16,
+                 micro_batch_tokens: int = 0, recompute: bool = False):
         if isinstance(share, bool) or not 0 < share <= 1 / LENGTH:
             raise ConfigError(f"token_order: share must be above 0 and at most 1/{LENGTH} trigrams for each token, not "
                               f"{share}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
+                         recompute=recompute)
         self.share, self.made_by = share, partial(ShuffledBatches, share=share)
 
     def example(self, rng: np.random.Generator) -> MLMBatch:

@@ -32,6 +32,11 @@ def require_vocabulary(model: MiniBERT, tokenizer: Tokenizer) -> None:
                          f"vocabulary {size}; load both from one directory.")
 
 
+def some_ids(ids: list[int], tokenizer: Tokenizer) -> list[int]:
+    """The ids, or that of an unknown token if there are none: a model has to read something."""
+    return ids or [tokenizer.vocabulary.roles.get("unk", tokenizer.vocabulary.pad)]
+
+
 def pad_sequences(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Rows of ids as one array (B, T), and the attention mask, True at real tokens."""
     lengths = np.array([len(row) for row in rows])

@@ -65,7 +65,7 @@ def agreement(model: MiniBERT, tokenizer: Tokenizer, items: Sequence[AgreementIt
     if not kept:
         raise DataError(f"None of the {len(chosen)} verbs has two forms that are single pieces of the vocabulary.")
     asked, pieces = [chosen[i] for i in kept], np.array([forms[i] for i in kept], np.int64)      # (N, 2)
-    sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - 2)
+    sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - tokenizer.template.added())
     logits_of = np.zeros((len(kept), 2))
 
     def read(logits: Array, numbers: IntArray) -> None:
@@ -100,7 +100,7 @@ def _masked(items: Sequence[AgreementItem], tokenizer: Tokenizer,
         ids, place = window(whole, len(before), room)
         windowed += len(whole) > room
         sequences.append(tokenizer.with_special(ids))
-        places.append(place + 1)
+        places.append(len(tokenizer.template.before) + place)
     return sequences, places, windowed
 
 

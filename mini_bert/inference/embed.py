@@ -9,20 +9,20 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
-from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
+from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary, some_ids
 
 
 def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
           normalise: bool = True, progress: Progress | None = None,
           too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
-    """One vector per text, (N, H): the mean over its tokens including [CLS] and [SEP], scaled to unit length.
+    """One vector per text, (N, H): the mean over its tokens, special ones included, scaled to unit length.
 
     Texts longer than the model's maximum are truncated, and their indices are appended to `too_long`.
     """
     if isinstance(texts, str):
         raise InputError("embed takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
-    rows, longest = [tokenizer.encode(text) for text in texts], model.config.max_seq_length
+    rows, longest = [some_ids(tokenizer.encode(text), tokenizer) for text in texts], model.config.max_seq_length
     for number, row in enumerate(rows):
         if len(row) > longest:
             rows[number] = tokenizer.encode(texts[number], max_length=longest)

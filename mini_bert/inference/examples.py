@@ -28,7 +28,7 @@ def examples(model: MiniBERT, corpus: Corpus, count: int = 5, *, split: str = "h
     found: dict[str, Example] = {}
     for sentence in rng.permutation(_sentences(corpus, split))[:_TRIED].tolist():
         ids = corpus.tokens[int(corpus.sentences[sentence]) : int(corpus.sentences[sentence + 1])].tolist()
-        ids = _shortened(ids, vocabulary, min(_LONGEST, model.config.max_seq_length - 2))
+        ids = _shortened(ids, vocabulary, min(_LONGEST, model.config.max_seq_length - tokenizer.template.added()))
         places = _whole_words(ids, vocabulary)
         if len(ids) < _SHORTEST or not places or not vocabulary.ordinary[ids].all():
             continue

@@ -39,6 +39,11 @@ def opening_ids(tokenizer: Tokenizer) -> list[int]:
         [next((roles[role] for role in ("cls", "sep", "unk") if role in roles), 0)]
 
 
+def some_ids(ids: list[int], tokenizer: Tokenizer) -> list[int]:
+    """The ids, or that of an unknown token if there are none: a model has to read something."""
+    return ids or [tokenizer.vocabulary.roles.get("unk", tokenizer.vocabulary.pad)]
+
+
 def pad_sequences(rows: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Rows of ids as one array (B, T), and the attention mask, True at real tokens."""
     lengths = np.array([len(row) for row in rows])

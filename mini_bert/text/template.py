@@ -48,6 +48,11 @@ class Template:
         at = next(i for i, part in enumerate(self.pair) if part.text == "B")
         return sum(first if part.text == "A" else len(part.ids) for part in self.pair[:at])
 
+    def place_of(self, token: int | None, first: int, second: int) -> int:
+        """Where a special token stands beside two texts with this many ids; 0 if the template does not have it."""
+        ids, _ = self.apply([-1] * first, [-1] * second)
+        return ids.index(token) if token in ids else 0
+
     def apply(self, a: Sequence[int], b: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
         """The ids of one or two texts with the special tokens, and their token types."""
         ids: list[int] = []

@@ -82,8 +82,9 @@ def explore_attention_heads(model: MiniBERT, tokenizer: Tokenizer, texts: str | 
         else [tokenizer.encode(text) for text in given]
     longest = model.config.max_seq_length
     cut = sum(len(row) > longest for row in rows)
-    rows = [row if len(row) <= longest else [*row[: longest - 1], row[-1]] for row in rows]
-    some = [row for row in rows if len(row) > 2]
+    around, after = tokenizer.template.added(), tokenizer.template.after
+    rows = [row if len(row) <= longest else [*row[: longest - len(after)], *after] for row in rows]
+    some = [row for row in rows if len(row) > around]
     if not some:
         raise InputError("There is no text with tokens; give at least one.")
     sums, weights = _Sums(model, tokenizer.vocabulary), None
@@ -110,7 +111,7 @@ class _Sums:
         self.queries = 0
 
     def add(self, layers: Sequence[Array], ids: IntArray, mask: BoolArray) -> None:
-        words = (mask & self.vocabulary.ordinary[ids]) | (ids == self.vocabulary.mask)
+        words = (mask & self.vocabulary.ordinary[ids]) | (ids == self.vocabulary.roles.get("mask", -1))
         targets = self._targets(ids, mask)
         for i, weights in enumerate(layers):
             for name, normalised in (("entropy", False), ("normalised_entropy", True)):
@@ -124,8 +125,8 @@ class _Sums:
         """For each statistic, the factor of every query and key (B, T, T)."""
         B, T = ids.shape
         ahead = np.arange(T)[None, :] - np.arange(T)[:, None]              # key position minus query position
-        keys = {"cls": ids == self.vocabulary.cls, "sep": ids == self.vocabulary.sep, "punctuation":
-                self.punctuation[ids]}
+        keys = {role: ids == self.vocabulary.roles.get(role, -1) for role in ("cls", "sep")}
+        keys["punctuation"] = self.punctuation[ids]
         keys["delimiter"] = keys["cls"] | keys["sep"] | keys["punctuation"]
         by_query = {"distance": np.abs(ahead), "diagonal": ahead == 0, "previous": ahead == -1, "next": ahead == 1}
         same = (ids[:, :, None] == ids[:, None, :]) & (ahead != 0)

@@ -15,14 +15,13 @@ import numpy.typing as npt
 
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import pad_sequences, require_vocabulary
+from ...inference.inputs import pad_sequences, require_vocabulary, some_ids
 from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..result import Result
 
 Ints = npt.NDArray[np.int64]
 _TOKENS_AT_A_TIME = 4096                  # of a forward pass, whose activations then take a few tens of MB
-_SPECIAL = 2                              # [CLS] and [SEP]
 EMBEDDINGS = "embeddings"                 # tokens and positions, before any attention
 
 
@@ -42,7 +41,7 @@ class AlignmentReport(Result):
 class Alignment:
     """Windows of pieces, and for each word, counted through all sentences, the position of its pieces."""
 
-    windows: list[list[int]]      # ids with [CLS] and [SEP]
+    windows: list[list[int]]      # ids with special tokens
     window: Ints                  # (N,)
     start: Ints                   # (N,) index of the first piece in the window
     pieces: Ints                  # (N,) number of pieces
@@ -53,9 +52,10 @@ class Alignment:
 def align_words(tokenizer: Tokenizer, sentences: Iterable[Sequence[str]],
                 max_seq_length: int) -> Alignment:
     """Tokenise all words into windows of at most `max_seq_length` ids."""
-    room = max_seq_length - _SPECIAL
+    room, before = max_seq_length - tokenizer.template.added(), len(tokenizer.template.before)
     if room < 2:
-        raise InputError(f"A model of {max_seq_length} tokens has no room for words between [CLS] and [SEP].")
+        raise InputError(f"A model of {max_seq_length} tokens has no room for words between special tokens, such as "
+                         "[CLS] and [SEP].")
     known = _WordIds(tokenizer, room)
     windows: list[list[int]] = []
     window: list[int] = []
@@ -72,7 +72,7 @@ def align_words(tokenizer: Tokenizer, sentences: Iterable[Sequence[str]],
             # of the words in two windows, the first half takes its vectors from the earlier one
             begin = (first + spans[k - 1][1]) // 2 if k else 0
             end = (spans[k + 1][0] + last) // 2 if k + 1 < len(spans) else last
-            place = 1 + sum(lengths[first:begin])
+            place = before + sum(lengths[first:begin])
             for length in lengths[begin:end]:
                 window.append(len(windows))
                 start.append(place)
@@ -96,12 +96,11 @@ class _WordIds(dict[str, list[int]]):
         self._odd: dict[str, tuple[bool, bool, bool]] = {}
 
     def __missing__(self, word: str) -> list[int]:
-        unk = self.tokenizer.vocabulary.unk
         ids = self.tokenizer.word_ids(word)
-        odd = (len(ids) > self.room, not ids, unk in ids)
+        odd = (len(ids) > self.room, not ids, self.tokenizer.vocabulary.roles.get("unk") in ids)
         if any(odd):
             self._odd[word] = odd
-        self[word] = ids = ids[: self.room] or [unk]
+        self[word] = ids = some_ids(ids[: self.room], self.tokenizer)
         return ids
 
     def count(self, words: Sequence[str]) -> None:

@@ -268,11 +268,12 @@ def _phrase_wins(model: MiniBERT, tokenizer: Tokenizer,
     texts = [text for case in cases for text in (f"{case.adjective} {case.noun}", case.adjective, case.noun)]
     ids, mask = pad_sequences([tokenizer.encode(text) for text in texts], tokenizer.vocabulary.pad)
     _, cache = model.encode(ids, mask, forward_only=True)
+    first = len(tokenizer.template.before)                                # where a text begins, after [CLS]
     other_adjective, other_noun = (np.array([[a != b for b in words] for a in words]) for words in
                                    zip(*((case.adjective, case.noun) for case in cases), strict=True))
     wins = {}
     for layer, states in layer_states(cache).items():
-        words = states[:, 1:3].astype(np.float64)                         # after [CLS]
+        words = states[:, first : first + 2].astype(np.float64)
         adjective, noun = words[1::3, 0], words[2::3, 0]                  # (n, H)
         every = adjective[:, None] + noun                                 # (n, n, H): every adjective with every noun
         sums = unit_rows(every - every.mean(axis=(0, 1)))

@@ -149,11 +149,11 @@ def _of_texts(tokenizer: Tokenizer, texts: Sequence[str], T: int, most: int, see
             break
         looked_at += 1
         ids = tokenizer.encode(texts[number])
-        if not vocabulary.ordinary[ids[: T - 1]].any():
+        if not vocabulary.ordinary[ids[:T]].any():
             empty += 1
             continue
         cut += len(ids) > T
-        rows[number] = ids if len(ids) <= T else [*ids[: T - 1], vocabulary.sep]
+        rows[number] = ids if len(ids) <= T else tokenizer.encode(texts[number], max_length=T)
     numbers = np.array(sorted(rows))
     batches = []
     for group in batches_by_length([rows[number] for number in numbers.tolist()], _AT_A_TIME):

@@ -55,8 +55,9 @@ class Contexts(NamedTuple):
 
 def words_alone(tokenizer: Tokenizer, words: Sequence[Pieces], longest: int) -> Contexts:
     """Each word alone as a sentence."""
-    parts = [ids[: longest - 2] for ids in words]
-    return Contexts([tokenizer.with_special(ids) for ids in parts], [(1, 1 + len(ids)) for ids in parts],
+    room, first = longest - tokenizer.template.added(), len(tokenizer.template.before)
+    parts = [ids[:room] for ids in words]
+    return Contexts([tokenizer.with_special(ids) for ids in parts], [(first, first + len(ids)) for ids in parts],
                     np.arange(len(words)))
 
 
@@ -82,12 +83,13 @@ def words_in_text(text: Iterable[str], tokenizer: Tokenizer, words: Sequence[Pie
     kept = [(word, *place) for word, places in enumerate(found)
             for place in sampled(places, most, seed, "contexts", repr(words[word]))]
     sequences, places = [], []
+    room, before = longest - tokenizer.template.added(), len(tokenizer.template.before)
     for _, begin, stop in kept:
         sentence = int(np.searchsorted(ends, begin, side="right"))
         start = int(ends[sentence] - lengths[sentence])
-        part, place = window(ids[start : ends[sentence]].tolist(), begin - start, longest - 2)
+        part, place = window(ids[start : ends[sentence]].tolist(), begin - start, room)
         sequences.append(tokenizer.with_special(part))
-        places.append((place + 1, min(place + 1 + stop - begin, len(part) + 1)))
+        places.append((before + place, before + min(place + stop - begin, len(part))))
     return Contexts(sequences, places, np.array([word for word, *_ in kept], np.int64))
 
 
@@ -213,7 +215,8 @@ def probe_semantic_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None
                for word in group]
     pieces = {word: tuple(tokenizer.word_ids(word)) for word in dict.fromkeys(spelled)}
     # words that an uncased tokenizer does not distinguish are one word
-    known = list(dict.fromkeys(ids for ids in pieces.values() if ids and tokenizer.vocabulary.unk not in ids))
+    unknown = tokenizer.vocabulary.roles.get("unk")
+    known = list(dict.fromkeys(ids for ids in pieces.values() if ids and unknown not in ids))
     if not known:
         raise DataError("The tokenizer knows none of the words.")
     number = {ids: i for i, ids in enumerate(known)}

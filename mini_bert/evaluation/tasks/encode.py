@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...core.task_model import TaskBatch
 from ...errors import DataError
-from ...inference.inputs import pad_sequences
+from ...inference.inputs import pad_sequences, some_ids
 from ...text.tokenizer import Tokenizer
 from ..formats.squad import Question
 from ..formats.tables import Labelled
@@ -97,11 +97,10 @@ def encode_texts(records: Sequence[Labelled], tokenizer: Tokenizer, longest: int
     made = Encoded(tokenizer.vocabulary.pad, types=[] if with_types else None)
     for i, (record, number) in enumerate(zip(records, numbers, strict=True)):
         if record.pair is None:
-            ids = tokenizer.encode(record.text)
-            types = [0] * len(ids)
-            if len(ids) > longest:
+            own, room = some_ids(tokenizer.ids(record.text), tokenizer), longest - tokenizer.template.added()
+            ids, types = tokenizer.template.apply(own[:room])
+            if len(own) > room:
                 made.long.add(i)
-                ids, types = tokenizer.encode(record.text, max_length=longest), types[:longest]
         else:
             whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair))
             ids, types = tokenizer.encode_pair(record.text, record.pair, max_length=longest)
@@ -133,7 +132,7 @@ def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[i
         answers: list[int] = []
         parts = 0
         for number, word in enumerate(words):
-            whole = tokenizer.word_ids(word) or [tokenizer.vocabulary.unk]
+            whole = some_ids(tokenizer.word_ids(word), tokenizer)
             pieces = whole[:room]
             if len(whole) > room:
                 made.shortened[owner] = made.shortened.get(owner, 0) + 1
@@ -166,6 +165,7 @@ class Windows:
 
     encoded: EncodedSpans
     offsets: list[list[tuple[int, int]]]      # of each row, the offsets of its tokens; (0, 0) outside the context
+    nowhere: list[int]                        # of each row, the place of the token that means "not here"
     answerable: int                           # questions whose whole answer is in some window
 
 
@@ -174,12 +174,13 @@ def encode_questions(questions: Sequence[Question], tokenizer: Tokenizer, longes
     """[CLS] question [SEP] window [SEP], with windows `stride` tokens apart, by default a quarter of `longest`.
 
     The head chooses among the tokens of the window and [CLS], which means "not here" and is the target of windows
-    without the answer.
+    without the answer. [CLS] is where the tokenizer's template has it; without one the first token stands for it.
     """
     made = EncodedSpans(tokenizer.vocabulary.pad, places=[], types=[] if with_types else None)
     assert made.places is not None
     stride = max(1, longest // 4) if stride is None else stride
     all_offsets: list[list[tuple[int, int]]] = []
+    all_nowhere: list[int] = []
     answerable = 0
     for owner, item in enumerate(questions):
         whole = tokenizer.ids(item.question)
@@ -203,15 +204,17 @@ def encode_questions(questions: Sequence[Question], tokenizer: Tokenizer, longes
             found = found or here
             row, types = tokenizer.template.apply(asked, window)
             made.rows.append(row)
-            made.places.append([0, *range(before, before + len(window))])
-            made.answers.append([before + first - begin, before + last - begin] if here else [0, 0])
+            nowhere = tokenizer.template.place_of(tokenizer.vocabulary.roles.get("cls"), len(asked), len(window))
+            made.places.append([nowhere, *range(before, before + len(window))])
+            made.answers.append([before + first - begin, before + last - begin] if here else [nowhere, nowhere])
+            all_nowhere.append(nowhere)
             made.owners.append(owner)
             if made.types is not None:
                 made.types.append(types)
             after = len(row) - before - len(window)
             all_offsets.append([(0, 0)] * before + offsets[begin : begin + room] + [(0, 0)] * after)
         answerable += found
-    return Windows(made, all_offsets, answerable)
+    return Windows(made, all_offsets, all_nowhere, answerable)
 
 
 def _answer_tokens(item: Question, offsets: list[tuple[int, int]]) -> tuple[int, int]:

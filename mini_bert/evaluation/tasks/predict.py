@@ -63,7 +63,7 @@ def answers(model: TaskModel, windows: Windows, questions: Sequence[Question], t
     encoded = windows.encoded
     for row, (owner, scores) in enumerate(zip(encoded.owners, row_scores(model, encoded, team), strict=True)):
         offsets = windows.offsets[row]
-        none = float(scores[0, 0] + scores[1, 0])             # [CLS] as start and end
+        none = float(scores[:, windows.nowhere[row]].sum())   # [CLS] as start and end
         start, end, value = _best_span(scores[:, : len(offsets)], offsets)
         before = best[owner].score
         if np.isfinite(value) and (before is None or value - none > before):

@@ -64,7 +64,7 @@ def agreement(model: MiniBERT, tokenizer: Tokenizer, items: Sequence[AgreementIt
     require_vocabulary(model, tokenizer)
     chosen = sampled(items, max_samples, seed, "agreement")
     asked, pieces = _askable(chosen, tokenizer)
-    sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - 2)
+    sequences, places, windowed = _masked(asked, tokenizer, model.config.max_seq_length - tokenizer.template.added())
     if model.modules.causal:
         scores = next_token_logits(model, tokenizer, [tokenizer.ids(item.before) for item in asked], pieces,
                                    threads=threads, progress=progress)
@@ -138,7 +138,7 @@ def _masked(items: Sequence[AgreementItem], tokenizer: Tokenizer,
         ids, place = window(whole, len(before), room)
         windowed += len(whole) > room
         sequences.append(tokenizer.with_special(ids))
-        places.append(place + 1)
+        places.append(len(tokenizer.template.before) + place)
     return sequences, places, windowed
 
 

@@ -102,7 +102,8 @@ def probe_factual_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None,
     kept = sum(map(len, asked.values()))
     return FactsReport(relations, _means(relations), kept, sum(map(len, chosen.values())) - kept,
                        [relation for relation, facts in asked.items() if not facts],
-                       sum(len(tokenizer.ids(text)) > model.config.max_seq_length - 2 for text in texts))
+                       sum(len(tokenizer.ids(text)) + tokenizer.template.added() > model.config.max_seq_length
+                           for text in texts))
 
 
 def _texts(fact: Fact) -> list[str]:
@@ -119,7 +120,8 @@ class _Answer(NamedTuple):
 def _answers(model: MiniBERT, tokenizer: Tokenizer, facts: list[Fact],
              team: Workers) -> dict[tuple[str, str], _Answer]:
     """The model's answers to the prompts of one relation, by prompt and object."""
-    ordinary, room = tokenizer.vocabulary.ordinary_ids, model.config.max_seq_length - 2
+    ordinary, template = tokenizer.vocabulary.ordinary_ids, tokenizer.template
+    room = model.config.max_seq_length - template.added()
     asks = [(text, fact.object) for fact in facts for text in _texts(fact)]
     pieces = np.array([single_piece(tokenizer, answer) for _, answer in asks], np.int64)
     objects = np.unique(pieces)
@@ -135,8 +137,8 @@ def _answers(model: MiniBERT, tokenizer: Tokenizer, facts: list[Fact],
 
     whole = [tokenizer.ids(tokenizer.with_mask(text)) for text, _ in asks]
     parts = [window(ids, ids.index(tokenizer.vocabulary.mask), room) for ids in whole]
-    read_sequences(model, [tokenizer.with_special(ids) for ids, _ in parts], [place + 1 for _, place in parts],
-                   read, team)
+    read_sequences(model, [tokenizer.with_special(ids) for ids, _ in parts],
+                   [len(template.before) + place for _, place in parts], read, team)
     return dict(zip(asks, map(_Answer, above.tolist(), equal.tolist(), top.tolist(), among.tolist()), strict=True))
 
 

@@ -19,6 +19,7 @@ from ...core.arrays import Array, BoolArray, IntArray
 from ...core.model import MiniBERT
 from ...errors import ConfigError, InputError
 from ...inference.inputs import require_vocabulary
+from ...text.template import Template
 from ...text.tokenizer import Tokenizer
 from ...text.vocabulary import Vocabulary
 from ...training.workers import Workers, workers
@@ -153,12 +154,13 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: Tokenizer, texts: Sequenc
     numbers: dict[str, int] = {}
     which = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     ids, counts = tokenizer.ids_array(numbers)
-    lengths, vocabulary, room = counts.astype(np.int64), tokenizer.vocabulary, model.config.max_seq_length - 2
+    lengths, vocabulary = counts.astype(np.int64), tokenizer.vocabulary
+    room = model.config.max_seq_length - tokenizer.template.added()
     unknown = np.unique(np.repeat(np.arange(len(lengths)), lengths)[ids == vocabulary.roles.get("unk", -1)])
     sums = {variant: np.zeros(len(lengths)) for variant in variants}
     total, done, rows = int(lengths.sum()) * len(sums), 0, 0
     with workers(threads) as team:
-        for asked in _groups(ids.astype(np.int64), lengths, vocabulary, room):
+        for asked in _groups(ids.astype(np.int64), lengths, tokenizer.template, room):
             logs, computed = _ask(model, vocabulary, asked, list(sums), team, offset_progress(progress, done, total))
             for variant, found in zip(sums, logs, strict=True):
                 sums[variant] += np.bincount(asked.text, found, len(lengths))
@@ -167,26 +169,25 @@ def pseudo_log_likelihoods(model: MiniBERT, tokenizer: Tokenizer, texts: Sequenc
                        int((lengths[which] > room).sum()), int(np.isin(which, unknown).sum()), rows)
 
 
-def _groups(ids: IntArray, lengths: IntArray, vocabulary: Vocabulary, room: int) -> Iterator[_MaskedPieces]:
+def _groups(ids: IntArray, lengths: IntArray, template: Template, room: int) -> Iterator[_MaskedPieces]:
     """The pieces to mask, grouped by the length of their sequences, the longest first."""
-    starts = np.cumsum(lengths) - lengths
+    starts, before = np.cumsum(lengths) - lengths, len(template.before)
     for text in np.flatnonzero(lengths > room).tolist():
         own = ids[starts[text] : starts[text] + lengths[text]].tolist()
         windows = [window(own, place, room) for place in range(len(own))]
-        yield _MaskedPieces(_framed(np.array([part for part, _ in windows]), vocabulary), np.arange(len(own)),
-                            np.array([place + 1 for _, place in windows]), np.full(len(own), text))
+        yield _MaskedPieces(_framed(np.array([part for part, _ in windows]), template), np.arange(len(own)),
+                            np.array([place + before for _, place in windows]), np.full(len(own), text))
     for length in np.unique(lengths[(lengths > 0) & (lengths <= room)])[::-1].tolist():
         members = np.flatnonzero(lengths == length)
-        yield _MaskedPieces(_framed(ids[starts[members][:, None] + np.arange(length)], vocabulary),
-                            np.repeat(np.arange(len(members)), length), np.tile(np.arange(1, length + 1), len(members)),
-                            np.repeat(members, length))
+        yield _MaskedPieces(_framed(ids[starts[members][:, None] + np.arange(length)], template),
+                            np.repeat(np.arange(len(members)), length),
+                            np.tile(np.arange(before, before + length), len(members)), np.repeat(members, length))
 
 
-def _framed(ids: IntArray, vocabulary: Vocabulary) -> IntArray:
-    """Put [CLS] before and [SEP] after each row."""
-    framed = np.empty((len(ids), ids.shape[1] + 2), np.int64)
-    framed[:, 0], framed[:, 1:-1], framed[:, -1] = vocabulary.cls, ids, vocabulary.sep
-    return framed
+def _framed(ids: IntArray, template: Template) -> IntArray:
+    """Put the special tokens, such as [CLS] and [SEP], before and after each row."""
+    around = [np.tile(np.array(some, np.int64), (len(ids), 1)) for some in (template.before, template.after)]
+    return np.concatenate([around[0], ids, around[1]], axis=1)
 
 
 def _ask(model: MiniBERT, vocabulary: Vocabulary, asked: _MaskedPieces, variants: list[str], team: Workers,

@@ -45,6 +45,7 @@ class AlbertLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "predictions.dense"),
         **norm("mlm_transform_ln", "predictions.LayerNorm"),
+        **linear("mlm_head_W", "predictions.decoder", bias=False),
         **array("mlm_head_b", "predictions.bias"),
         **linear("sentence_W", "sop_classifier.classifier"),
     }

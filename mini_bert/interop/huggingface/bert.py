@@ -35,6 +35,7 @@ class BertLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "cls.predictions.transform.dense"),
         **norm("mlm_transform_ln", "cls.predictions.transform.LayerNorm"),
+        **linear("mlm_head_W", "cls.predictions.decoder", bias=False),
         **array("mlm_head_b", "cls.predictions.bias"),
         **linear("sentence_W", "cls.seq_relationship"),
     }

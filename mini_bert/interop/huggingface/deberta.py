@@ -19,9 +19,8 @@ from ...core.storage.model_files import Opened, Tensors
 from ...errors import ConfigError
 from .layout import HuggingFaceLayout
 from .stored import Names, Shape, Stored, array, linear, norm, table
-from .tables import ACTIVATIONS, POST_LN, SIZES, Switch, TaskClass
+from .tables import POST_LN, SIZES, Switch, TaskClass, activation_word, our_activation
 
-_POOLER = {**ACTIVATIONS, "tanh": "tanh"}
 _LAYER = "encoder.layer.{i}.attention.self."
 
 
@@ -69,6 +68,7 @@ class DebertaLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "cls.predictions.transform.dense"),
         **norm("mlm_transform_ln", "cls.predictions.transform.LayerNorm"),
+        **linear("mlm_head_W", "cls.predictions.decoder", bias=False),
         **array("mlm_head_b", "cls.predictions.bias"),
     }
     switches = {"mlm_head": Switch("cls.predictions.bias", "bert")}
@@ -86,10 +86,15 @@ class DebertaLayout(HuggingFaceLayout):
     ignored = r"embeddings\.position_ids|mask_predictions\..*"
 
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> Opened:
-        if not config.get("position_biased_input", True):         # the positions of the decoder
-            tensors = Tensors({name: tensor for name, tensor in tensors.items()
-                               if not name.endswith("embeddings.position_embeddings.weight")})
+        tensors = Tensors({name: tensor for name, tensor in tensors.items()
+                           if not name.endswith(self._unused(config))})
+        if not config.get("legacy", True):                        # its head always reads the embeddings
+            config = {**config, "tie_word_embeddings": True}
         return super().read(config, tensors, source)
+
+    def _unused(self, config: Mapping[str, Any]) -> tuple[str, ...]:
+        """How the names of tensors end that a model of this config does not read."""
+        return () if config.get("position_biased_input", True) else ("embeddings.position_embeddings.weight",)
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
         H = config.get("hidden_size", self.fields["hidden_size"][1])
@@ -106,11 +111,15 @@ class DebertaLayout(HuggingFaceLayout):
         terms = parse_words(config.score_terms, "score_terms")
         return {"type_vocab_size": config.token_types, "embedding_size": config.embedding_width,
                 "position_biased_input": config.position_embeddings != "none", "relative_attention": bool(terms),
-                **(self._described(terms[0]) if terms else {"pos_att_type": []})}
+                **(self._described(terms[0]) if terms else self._without_terms())}
+
+    def _without_terms(self) -> dict[str, Any]:
+        """Their keys where attention has no term of ours."""
+        return {"pos_att_type": []}
 
     def _score_terms(self, config: Mapping[str, Any]) -> str:
         types = config.get("pos_att_type") or []
-        types = types.lower().split("|") if isinstance(types, str) else types
+        types = [part.strip() for part in types.lower().split("|")] if isinstance(types, str) else types
         known = isinstance(types, list) and len(set(map(str, types))) == len(types) and set(types) <= {"c2p", "p2c"}
         relative = bool(config.get("relative_attention", False))
         if not known or relative != bool(types):
@@ -134,12 +143,8 @@ class DebertaLayout(HuggingFaceLayout):
     def task_head(self, kind: str, config: Mapping[str, Any]) -> str:
         if kind != "ForSequenceClassification":
             return super().task_head(kind, config)
-        word = config.get("pooler_hidden_act", "gelu")
-        if not isinstance(word, str) or word not in _POOLER:
-            raise ConfigError(f"pooler_hidden_act {str(word)[:100]!r} is not supported; the choices are "
-                              f"{', '.join(_POOLER)}.")
-        return f"first_token(transform={_POOLER[word]})"
+        return f"first_token(transform={our_activation(config, 'pooler_hidden_act', 'gelu')})"
 
     def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
-        act = str(parse_word(task.head).options.get("transform", "gelu"))
-        return {"pooler_hidden_act": next((word for word, ours in _POOLER.items() if ours == act), "gelu")}
+        act = parse_word(task.head).options.get("transform")
+        return {} if act is None else {"pooler_hidden_act": activation_word(str(act))}

@@ -1,7 +1,7 @@
 """DistilBERT: BERT's layer without token types and pooler, under names of its own. The norms' eps is fixed."""
 
 from .layout import HuggingFaceLayout
-from .stored import array, linear, norm, table
+from .stored import linear, norm, table
 from .tables import POST_LN, SIZES, Switch, TaskClass
 
 
@@ -30,7 +30,7 @@ class DistilBertLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "vocab_transform"),
         **norm("mlm_transform_ln", "vocab_layer_norm"),
-        **array("mlm_head_b", "vocab_projector.bias"),
+        **linear("mlm_head_W", "vocab_projector"),
     }
     switches = {"mlm_head": Switch("vocab_projector.bias", "bert")}
     tied = {"vocab_projector.weight": "embeddings.word_embeddings.weight"}

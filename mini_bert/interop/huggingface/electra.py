@@ -11,8 +11,8 @@ from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
 from .bert import BertLayout
 from .layout import HuggingFaceLayout
-from .stored import array, linear, norm
-from .tables import SIZES, TaskClass
+from .stored import linear, norm
+from .tables import SIZES, TaskClass, our_activation
 
 
 class ElectraLayout(HuggingFaceLayout):
@@ -28,7 +28,7 @@ class ElectraLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "generator_predictions.dense"),
         **norm("mlm_transform_ln", "generator_predictions.LayerNorm"),
-        **array("mlm_head_b", "generator_lm_head.bias"),
+        **linear("mlm_head_W", "generator_lm_head"),
         **linear("replaced_transform_W", "discriminator_predictions.dense"),
         **linear("replaced_W", "discriminator_predictions.dense_prediction"),
     }
@@ -42,7 +42,7 @@ class ElectraLayout(HuggingFaceLayout):
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
         E, H = self.whole_number(config, "embedding_size", 128), config.get("hidden_size", 256)
-        generates = "bert" if config.get("hidden_act", "gelu") == "gelu" else "bert(activation=gelu)"
+        generates = "bert" if our_activation(config, *self.activation) == "gelu" else "bert(activation=gelu)"
         return {"embedding_size": E if E != H else 0,
                 "mlm_head": generates if "generator_lm_head.bias" in names else
                 "replaced_tokens" if "discriminator_predictions.dense.weight" in names else "none"}

@@ -36,6 +36,7 @@ class GPT2Layout(HuggingFaceLayout):
         **conv("W2", "h.{i}.mlp.c_proj"),
         **norm("final_ln", "ln_f"),
     }
+    heads = linear("mlm_head_W", "lm_head", bias=False)
     tied = {"lm_head.weight": "wte.weight"}
     ignored = r"h\.\d+\.attn\.(bias|masked_bias)|multiple_choice_head\..*"       # a causal mask; the other of two heads
     language_model = "LMHeadModel"

@@ -22,7 +22,7 @@ from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation
+from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation, untied
 
 
 class HuggingFaceLayout:
@@ -115,7 +115,7 @@ class HuggingFaceLayout:
 
     def read(self, config: Mapping[str, Any], tensors: Tensors, source: str) -> Opened:
         bare, spelled = self._bare(tensors, source)
-        self._drop_tied(bare, source)
+        self._drop_tied(bare, config, source)
         for name in self.surplus(set(bare)):
             del bare[name]
         kind = self.kind_in(config)
@@ -160,6 +160,8 @@ class HuggingFaceLayout:
             stored, name = parts[0]
             values = [params[ours] for _, ours in parts]
             tensors[self._prefix(config, task, name) + theirs] = stored.pack(values, config)
+        if _has_own_decoder(config):                      # its bias then has two names, of which transformers reads one
+            tensors |= {copy: tensors[original] for copy, original in self.tied.items() if original in tensors}
         return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
 
     # ---------------------------------------------------------------- names
@@ -198,16 +200,20 @@ class HuggingFaceLayout:
         parts = {stored.name.partition(".")[0] for stored in self.encoder.values()}
         return not known and not spelled.startswith(self.prefix) and name.partition(".")[0] not in parts
 
-    def _drop_tied(self, tensors: Tensors, source: str) -> None:
-        """Remove the copies of tied tensors; refuse a copy that differs from the original."""
+    def _drop_tied(self, tensors: Tensors, config: Mapping[str, Any], source: str) -> None:
+        """Remove the copies of tied tensors; refuse a copy that differs from the original.
+
+        With `tie_word_embeddings: false` the decoder is no copy, and its bias is that under the decoder's name.
+        """
+        apart = config.get("tie_word_embeddings", True) is False
         for copy, original in self.tied.items():
-            if copy not in tensors:
+            if copy not in tensors or (apart and original == self.encoder["token_embeddings"].name):
                 continue
-            if original not in tensors:
+            if apart or original not in tensors:
                 tensors[original] = tensors[copy]
             elif not np.array_equal(tensors[copy], tensors[original]):
-                raise CheckpointError(f"{source}: {copy} differs from {original}; a head that is not tied to the "
-                                      "embeddings is not supported.")
+                raise CheckpointError(f"{source}: {copy} differs from {original}, but its config does not say that "
+                                      "they are not tied (tie_word_embeddings).")
             del tensors[copy]
 
     # ---------------------------------------------------------------- configs
@@ -238,18 +244,20 @@ class HuggingFaceLayout:
             special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
         except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from None
-        return ModelConfig.from_dict({
-            **self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
-            **{ours: switch.present if switch.tensor in names else switch.absent
-               for ours, switch in self.switches.items()}, **special}, source)
+        ours = {**self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
+                **{ours: switch.present if switch.tensor in names else switch.absent
+                   for ours, switch in self.switches.items()}, **special}
+        if config.get("tie_word_embeddings", True) is False:
+            ours["mlm_head"] = untied(ours["mlm_head"])
+        return ModelConfig.from_dict(ours, source)
 
     def _describe(self, config: ModelConfig, task: TaskSpec | None) -> dict[str, Any]:
         """Their config."""
         if "token_types" in self.fields and not config.token_types:
             raise ConfigError(f"{self.model_type} always has token types.")
         described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
-                     self.activation[0]: activation_word(config.activation), "tie_word_embeddings": True,
-                     **self.required, **self.constants,
+                     self.activation[0]: activation_word(config.activation),
+                     "tie_word_embeddings": not _has_own_decoder(config), **self.required, **self.constants,
                      **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
                      **self.theirs(config)}
         if task is not None:
@@ -260,6 +268,11 @@ class HuggingFaceLayout:
 
     def _heads_agree(self, kind: str, described: Mapping[str, Any], task: TaskSpec) -> bool:
         return parse_word(self.task_head(kind, described)) == parse_word(task.head)
+
+
+def _has_own_decoder(config: ModelConfig) -> bool:
+    """Has the decoder of the MLM head a matrix of its own?"""
+    return any(spec.name == "mlm_head_W" for spec in parameter_specs(config))
 
 
 @lru_cache(maxsize=16)

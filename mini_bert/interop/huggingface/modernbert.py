@@ -12,7 +12,7 @@ from ...core.modules.assembly import TaskSpec
 from ...core.registry import Word, parse_word, parse_words
 from ...errors import ConfigError
 from .layout import HuggingFaceLayout
-from .stored import array, linear, norm, packed, table
+from .stored import linear, norm, packed, table
 from .tables import POST_LN, TaskClass, activation_word, our_activation
 
 _HEAD = {**linear("task_transform_W", "head.dense"), **norm("task_ln", "head.norm"), **linear("task_W", "classifier")}
@@ -43,7 +43,7 @@ class ModernBertLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "head.dense"),
         **norm("mlm_transform_ln", "head.norm"),
-        **array("mlm_head_b", "decoder.bias"),
+        **linear("mlm_head_W", "decoder"),
     }
     tied = {"decoder.weight": "embeddings.tok_embeddings.weight"}
     tasks = {

@@ -12,7 +12,7 @@ from ...core.registry import parse_word
 from .bert import BertLayout
 from .layout import HuggingFaceLayout
 from .stored import array, linear, norm
-from .tables import SIZES, Switch, TaskClass
+from .tables import SIZES, Switch, TaskClass, our_activation
 
 _SIZES = {name: keys for name, keys in SIZES.items() if name != "max_seq_length"}
 
@@ -25,6 +25,7 @@ class RobertaLayout(HuggingFaceLayout):
     heads = {
         **linear("mlm_transform_W", "lm_head.dense"),
         **norm("mlm_transform_ln", "lm_head.layer_norm"),
+        **linear("mlm_head_W", "lm_head.decoder", bias=False),
         **array("mlm_head_b", "lm_head.bias"),
     }
     switches = {"pooler": Switch("pooler.dense.weight", "tanh")}
@@ -38,7 +39,7 @@ class RobertaLayout(HuggingFaceLayout):
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
         padding = self.whole_number(config, "pad_token_id", 1)
-        head = "bert" if config.get("hidden_act", "gelu") == "gelu" else "bert(activation=gelu)"
+        head = "bert" if our_activation(config, *self.activation) == "gelu" else "bert(activation=gelu)"
         return {"position_embeddings": f"learned(padding={padding})",
                 "max_seq_length": self.whole_number(config, "max_position_embeddings", 512) - padding - 1,
                 "mlm_head": head if "lm_head.bias" in names else "none"}

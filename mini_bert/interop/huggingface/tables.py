@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...core.registry import parse_word
 from ...errors import ConfigError
 from .stored import Names
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu"}
+               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu",
+               "tanh": "tanh"}
 # the slots of BERT, from which most others differ in one or two
 POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
            "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",
@@ -63,3 +65,12 @@ def activation_word(ours: str) -> str:
     if found is None:
         raise ConfigError(f"transformers has no word for the activation {ours}.")
     return found
+
+
+def untied(head: str) -> str:
+    """The word of an MLM head like this one, whose decoder is no copy of the embeddings."""
+    word = parse_word(head)
+    options = [f"{key}={str(value).lower()}" for key, value in word.options.items()]
+    if word.name == "tied":
+        return f"plain({', '.join(options)})" if options else "plain"
+    return f"bert({', '.join([*options, 'tied=false'])})" if word.name == "bert" else head

@@ -80,7 +80,7 @@ class XLNetLayout(HuggingFaceLayout):
         **linear("W2", "layer.{i}.ff.layer_2"),
         **norm("ln2", "layer.{i}.ff.layer_norm"),
     }
-    heads = array("mlm_head_b", "lm_loss.bias")
+    heads = linear("mlm_head_W", "lm_loss")
     switches = {"mlm_head": Switch("lm_loss.bias", "tied")}
     tied = {"lm_loss.weight": "word_embedding.weight"}
     tasks = {

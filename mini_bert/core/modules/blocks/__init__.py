@@ -1,5 +1,5 @@
 """Blocks: one layer of a model, attention and feed-forward around a residual path."""
 
-from . import post_ln, pre_ln
+from . import convolved, post_ln, pre_ln
 
-__all__ = ["post_ln", "pre_ln"]
+__all__ = ["convolved", "post_ln", "pre_ln"]

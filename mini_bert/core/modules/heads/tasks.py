@@ -52,7 +52,8 @@ class TaskHead(ABC):
             raise ConfigError("A task's head with pooler=true needs a model with a pooler, and has no transform.")
         self.linear = Linear("task_W", "task_b" if bias else None, config.hidden_size, outputs, config.init_std,
                              component="task_head", symbol="W_C")
-        self.own = None if transform is None else Transform(config, str(transform), norm, transform_bias)
+        self.own = None if transform is None else Transform(config, "task_transform_W", transform, bias=transform_bias,
+                                                            norm="task_ln" if norm else None)
         self.before = make("pooler", config.pooler, config) if pooler else self.own
         self.outputs, self.rate = outputs, dropout
 

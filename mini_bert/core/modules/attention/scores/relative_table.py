@@ -54,6 +54,9 @@ class RelativeTable:
                 raise ConfigError(f"disentangled: {name} must be a whole number of at least {least}, not {value}.")
         if buckets == 1:
             raise ConfigError("disentangled: one bucket cannot tell before from behind; take 2 or more.")
+        if buckets and reach - 1 == buckets // 2:              # the logarithm that is divided by would be 0
+            raise ConfigError(f"disentangled: with reach={reach}, buckets={buckets} leave no far distances to share "
+                              "them; take another reach.")
         self.layer, self.reach, self.buckets, self.rate = layer, reach, buckets, config.dropout
         self.R = ParamSpec("relative_embeddings", (2 * (buckets or reach), config.hidden_size), config.init_std,
                            component="embeddings", axes=("distances",), symbol="R")

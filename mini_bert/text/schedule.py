@@ -20,7 +20,7 @@ from typing import Generic, Self, TypeVar, cast
 from ..errors import ConfigError
 from ..settings import coerce
 
-Value = TypeVar("Value", int, float, str)
+Value = TypeVar("Value", bound=int | float | str)
 _EXAMPLES: dict[type, str] = {float: "0.4 -> 0.15 over 0.6", int: "64 until 0.9, 128",
                               str: "sentences until 0.7, packed"}
 
@@ -75,7 +75,7 @@ class Schedule(Generic[Value]):
     """The values of a setting over a run: `schedule.at(0.5)`, or `schedule(step)`."""
 
     def __init__(self, pieces: list[_Piece[Value]]):
-        self.pieces = tuple(pieces)
+        self.pieces: tuple[_Piece[Value], ...] = tuple(pieces)
 
     @classmethod
     def parse(cls, given: Value | str, kind: type[Value], name: str = "A schedule") -> "Schedule[Value]":
@@ -110,7 +110,8 @@ class _Reader(Generic[Value]):
     """Recursive descent:  schedule = piece (, piece)*     piece = value [-> value [over share]] [until share]"""
 
     def __init__(self, text: str, kind: type[Value], name: str):
-        self.text, self.kind, self.name, self.at = text, kind, name, 0
+        self.text, self.name, self.at = text, name, 0
+        self.kind: type[Value] = kind
         self.tokens = re.findall(r"->|,|[^\s,>]+?(?=->)|[^\s,]+", text)
 
     def pieces(self) -> Iterator[_Piece[Value]]:

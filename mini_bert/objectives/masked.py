@@ -30,7 +30,7 @@ EVAL_SEED = 0                 # held-out masks are the same in every run, so tha
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time. Other objectives on the rows of one pass inherit from it."""
+    """Of one model, `micro_batch_size` sequences at a time. Other objectives on rows of one pass inherit from it."""
 
     main: str = "masked"
     made_by: Callable[..., MLMBatches] = MLMBatches

@@ -31,8 +31,8 @@ def pair_corpus(tmp_path_factory) -> Corpus:
     """Documents of several sentences."""
     rng = np.random.default_rng(1)
     folder = tmp_path_factory.mktemp("pairs")
-    text = "\n\n".join("\n".join(" ".join([WORDS[number], *rng.choice(WORDS, rng.integers(2, 5))]) + "."
-                                  for _ in range(6)) for _ in range(40))
+    text = "\n\n".join("\n".join(" ".join(rng.choice(WORDS, rng.integers(3, 6))) + "." for _ in range(6))
+                       for _ in range(40))
     (folder / "text.txt").write_text(text)
     tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([text]), 60))
     prepare([str(folder / "text.txt")], tokenizer, folder / "made", heldout=0.1, workers=1)

@@ -37,8 +37,9 @@ def with_causal_rows(masked: MLMBatch, causal: BoolArray) -> MLMBatch:
     """A masked batch whose `causal` (B,) sequences are as in the text and predict the next token; these come last."""
     following = next_tokens(masked.target_ids, masked.attention_mask)
     rows = np.argsort(causal, kind="stable")                  # micro-batches of one kind have fewer rows to compute
-    made = [np.where(causal[:, None], one, other)[rows] for one, other in zip(following[:3], masked[:3], strict=True)]
-    return MLMBatch(*made, masked.attention_mask[rows],
+    ids, targets, chosen = (np.where(causal[:, None], one, other)[rows]
+                            for one, other in zip(following[:3], masked[:3], strict=True))
+    return MLMBatch(ids, targets, chosen, masked.attention_mask[rows],
                     None if masked.token_types is None else masked.token_types[rows], causal=causal[rows])
 
 

@@ -90,7 +90,7 @@ class OnePass(WeightedSum):
             if not its.any():
                 continue
             rows = its[read]                                                     # of the hidden rows, its own
-            ctx = cache.ctx.but(select=Selection(*its.shape, its))
+            ctx = cache.ctx.but(select=Selection(cache.ctx.select.B, cache.ctx.select.T, its))
             sums[objective.main], drows = objective.add_loss(hidden[rows], own, ctx, grads, factors[objective.main])
             dhidden[rows] += drows
         model.encode_backward(dhidden, cache, grads, forget=True, last=True)
@@ -111,8 +111,9 @@ class _MarkedInTurn:
 
     def __getitem__(self, step: int) -> tuple[MLMBatch, ...]:
         rows, epoch, numbers = self.several[0].rows(step)
-        rows, marked = rows._replace(taken=np.zeros_like(rows.attention_mask)), list[MLMBatch]()
+        ids, taken, marked = rows.ids, np.zeros_like(rows.attention_mask), list[MLMBatch]()
         for batches in self.several:
-            marked.append(batches.stage(step).batch(rows, epoch, numbers, step))
-            rows = rows._replace(ids=marked[-1].input_ids, taken=rows.taken | marked[-1].mask_positions)
-        return tuple(own._replace(input_ids=rows.ids) for own in marked)
+            row = rows._replace(ids=ids, taken=taken)
+            marked.append(batches.stage(step).batch(row, epoch, numbers, step))
+            ids, taken = marked[-1].input_ids, taken | marked[-1].mask_positions
+        return tuple(own._replace(input_ids=ids) for own in marked)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrays import Array, BoolArray, IntArray
+from ..core.arrays import Array
 from ..core.config import ModelConfig
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
@@ -32,6 +32,7 @@ from ..errors import ConfigError
 from ..randomness import generator as keyed_generator
 from ..randomness import keyed_bits
 from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.masking import BoolArray, IntArray
 from .joint_params import PrefixedGradients, join
 from .masked import MaskedLM, pass_floats
 from .objective import Team
@@ -61,7 +62,7 @@ def generator_config(config: ModelConfig, share: float) -> ModelConfig:
     """The generator of a discriminator: as deep, with this share of its width, and embeddings of the same width."""
     heads = max(1, round(share * config.num_heads))
     hidden, E = heads * max(1, round(share * config.hidden_size / heads)), config.embedding_width
-    return replace(config, num_heads=heads, hidden_size=hidden, embedding_size=E if hidden != E else 0,
+    return replace(config, num_heads=heads, hidden_size=hidden, embedding_size=0 if hidden == E else E,
                    intermediate_size=max(1, round(share * config.intermediate_size)), mlm_head="bert", pooler="none",
                    sentence_head="none")
 
@@ -69,8 +70,9 @@ def generator_config(config: ModelConfig, share: float) -> ModelConfig:
 def drawn(weights: Array, numbers: Floats) -> IntArray:
     """From weights (M, V), which need not sum to one, and numbers (M,) in [0, 1): a column for each row."""
     sums = np.cumsum(weights, axis=1, dtype=np.float64)
-    found: IntArray = (sums <= (numbers * sums[:, -1])[:, None]).sum(axis=1)
-    return np.minimum(found, weights.shape[1] - 1)
+    passed = (sums <= (numbers * sums[:, -1])[:, None]).sum(axis=1)
+    found: IntArray = np.minimum(passed, weights.shape[1] - 1)
+    return found
 
 
 def two_classes(logits: Array) -> Array:

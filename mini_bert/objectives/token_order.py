@@ -2,9 +2,9 @@
 
     loss = sum over the places i of shuffled trigrams of -ln p(x_i)       x_i: the token that was there
 
-One trigram is shuffled for every twenty tokens (`share=0.05`), at least one in a sequence with three ordinary tokens
-side by side, and always into another order. Nothing is hidden: the tokens are there, and their order is asked for. With
-`masked + token_order` both are predicted in one pass; a trigram then has no masked token.
+One trigram is shuffled for every twenty tokens (`share=0.05`), at least one in a sequence that has three ordinary
+tokens side by side, and always into another order. Nothing is hidden: the tokens are there, and their order is asked
+for. With `masked + token_order` both are predicted in one pass; a trigram then has no masked token.
 Derivation: docs/math/sentence_pairs.md
 """
 

@@ -63,11 +63,13 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
         return sum(objective.tokens(own) for objective, own in zip(self.objectives, batch, strict=True))
 
     def counts(self, part: Any) -> Mapping[str, int]:
-        return self.objectives[part.term].counts(part.part)
+        objective: CorpusObjective[Any, Any] = self.objectives[part.term]
+        return objective.counts(part.part)
 
     def add_gradients(self, part: Any, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        return self.objectives[part.term].add_gradients(part.part, grads, key, factors)
+        objective: CorpusObjective[Any, Any] = self.objectives[part.term]
+        return objective.add_gradients(part.part, grads, key, factors)
 
     def example(self, rng: np.random.Generator) -> tuple[Any, ...]:
         return tuple(objective.example(rng) for objective in self.objectives)

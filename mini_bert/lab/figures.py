@@ -44,7 +44,8 @@ EXPLAINED = (
     "held-out: loss with 15 % of the tokens chosen (80 % [MASK], 10 % another token, 10 % kept); hidden: the same "
     "tokens, all hidden; causal: the next token of the same sequences. BLiMP: the mean over paradigms, by "
     "pseudo-log-likelihood, for causal models by log-likelihood, for replaced tokens by the log-odds that they are "
-    "original. Attractor: verbs with exactly one. A dash: the model has no such figure. ±: half of the range over the seeds.")
+    "original. Attractor: verbs with exactly one. A dash: the model has no such figure. ±: half of the "
+    "range over the seeds.")
 
 
 def tunings(comparison: Comparison) -> list[Figure]:

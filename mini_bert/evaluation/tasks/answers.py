@@ -4,7 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...core.arrays import Array
 from ...core.modules.heads.tasks import Answers
+from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...text.wordpiece.normalise import normaliser
 from ...training.workers import Workers
@@ -12,7 +16,7 @@ from ..formats.squad import Question
 from ..formats.tables import Labelled
 from .bio import entity_spans, is_bio
 from .encode import encode_questions, encode_texts, encode_words
-from .predict import answers, labels_of_texts, labels_of_words
+from .predict import answers, labels_of_words, scores_of_texts
 from .storage import SavedTask
 
 # what was done to lines that are too long for the model, and the message about it
@@ -68,11 +72,37 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
         records.append(Labelled(first, others[0] if others else None, ""))
     config = saved.model.config
     encoded = encode_texts(records, saved.tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
-    best, probabilities = labels_of_texts(saved.model, encoded, team)
-    return [LineAnswer(line, saved.labels[i], float(row[i]),
-                       {"probabilities": {label: float(p) for label, p in zip(saved.labels, row, strict=True)},
-                        "cut": number in encoded.long})
-            for number, (line, i, row) in enumerate(zip(lines, best.tolist(), probabilities, strict=True))]
+    problem = saved.model.described.get("problem_type") or ("regression" if len(saved.labels) == 1 else "")
+    read = _PROBLEMS.get(problem, _one_label)
+    answers = [read(row, saved.labels) for row in scores_of_texts(saved.model, encoded, team)]
+    return [LineAnswer(line, shown, probability, {**detail, "cut": number in encoded.long})
+            for number, (line, (shown, probability, detail)) in enumerate(zip(lines, answers, strict=True))]
+
+
+_Reading = tuple[str, float | None, dict[str, Any]]
+
+
+def _one_label(scores: Array, labels: Sequence[str]) -> _Reading:
+    row, _ = softmax_forward(scores)
+    best = int(row.argmax())
+    return labels[best], float(row[best]), {"probabilities": dict(zip(labels, map(float, row), strict=True))}
+
+
+def _numbers(scores: Array, labels: Sequence[str]) -> _Reading:
+    """A regression: the scores are the answer."""
+    return ", ".join(f"{score:.4f}" for score in scores), None, {"values": dict(zip(labels, map(float, scores),
+                                                                                    strict=True))}
+
+
+def _several_labels(scores: Array, labels: Sequence[str]) -> _Reading:
+    """Each label holds or not, whatever the others do: its probability is a sigmoid of its own score."""
+    row = (1 + np.tanh(scores / 2)) / 2
+    chosen = [label for label, p in zip(labels, row, strict=True) if p >= 0.5]
+    return ", ".join(chosen) or "none", None, {"probabilities": dict(zip(labels, map(float, row), strict=True))}
+
+
+# how transformers says that its scores are not of one label per text
+_PROBLEMS = {"regression": _numbers, "multi_label_classification": _several_labels}
 
 
 def word_spans(line: str) -> Iterator[WordSpan]:

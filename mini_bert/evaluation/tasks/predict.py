@@ -34,10 +34,14 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
     return found
 
 
+def scores_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> Array:
+    """The head's scores of each text (N, C)."""
+    return np.concatenate(row_scores(model, encoded, team))
+
+
 def labels_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> tuple[npt.NDArray[np.int64], Array]:
     """The most likely label of each text, and the probabilities of all labels."""
-    scores = np.concatenate(row_scores(model, encoded, team))
-    probabilities, _ = softmax_forward(scores)
+    probabilities, _ = softmax_forward(scores_of_texts(model, encoded, team))
     return probabilities.argmax(axis=1), probabilities
 
 

@@ -73,7 +73,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
             return self.micro_batch_size
         # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
         sequences, width = batch.input_ids.shape
-        return max(1, min(self.micro_batch_tokens // width, -(-sequences // 2)))
+        return max(1, min(self.micro_batch_tokens // int(width), -(-int(sequences) // 2)))
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
         return micro_batches(batch, self.rows_at_a_time(batch))

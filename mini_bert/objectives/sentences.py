@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, BoolArray, IntArray
+from ..core.arrays import Array, BoolArray
 from ..core.config import MASK, PAD
 from ..core.model import MiniBERT
 from ..core.module import Sizes
@@ -19,6 +19,7 @@ from ..core.params import Parameters
 from ..errors import ConfigError
 from ..text.batches import MLMBatches
 from ..text.corpora.corpus import Corpus
+from ..text.masking import IntArray
 from .masked import EVAL_SEED
 from .objective import Batches, BatchSettings, CorpusObjective
 
@@ -35,8 +36,9 @@ class SentenceBatches(MLMBatches):
     """Sentences of a split in batches of similar length, with nothing masked: `sentences(step)`."""
 
     def __init__(self, corpus: Corpus, split: str, config: BatchSettings, *, batch_size: int, seed: int):
-        super().__init__(corpus, split, max_seq_length=config.max_seq_length, batch_size=batch_size, mode="sentences",
-                         bucket=True, seed=seed)
+        super().__init__(corpus, split, max_seq_length=config.at(1.0).max_seq_length, batch_size=batch_size,
+                         mode="sentences", bucket=True, seed=seed)
+        self._rows = batch_size           # of sentences, whatever their lengths: a group is a number of sentences
 
     def sentences(self, step: int) -> tuple[SentenceBatch, IntArray]:
         """The batch of a step, and the numbers of its sentences."""
@@ -71,7 +73,7 @@ class SentenceObjective(CorpusObjective[SentenceBatch, SentenceBatch]):
         self.params: Parameters = model.params
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:
-        return PlainSentences(SentenceBatches(corpus, "train", config, batch_size=config.batch_size, seed=config.seed))
+        return PlainSentences(SentenceBatches(corpus, "train", config, batch_size=config.at(1.0).batch_size, seed=config.seed))
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[SentenceBatch]:
         if not corpus.manifest.heldout_documents:

@@ -149,7 +149,8 @@ class _Reader(Generic[Value]):
             where = f"before {self.tokens[self.at]!r}" if self.at < len(self.tokens) else "at its end"
             raise self.error(f"{wanted} is missing {where}")
         self.at += 1
-        return self.tokens[self.at - 1]
+        found: str = self.tokens[self.at - 1]
+        return found
 
     def value(self) -> Value:
         return cast(Value, coerce(self.name, self.take("a value"), self.kind))

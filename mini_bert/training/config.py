@@ -123,7 +123,7 @@ class TrainingConfig(Settings):
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
             return super()._coerced(name, value, kind)
-        schedule = Schedule.parse(value, kind, name)
+        schedule: Schedule[Any] = Schedule.parse(value, kind, name)
         return schedule.at(0.0) if schedule.constant else str(schedule)
 
     def schedule_of(self, name: str) -> Schedule[Any]:

@@ -24,7 +24,7 @@ from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forw
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...core.registry import Word, register
 from ...errors import ConfigError
-from ...text.batches import MLMBatch, MLMBatches
+from ...text.batches import MLMBatch, MLMBatches, Sequences
 from ...text.corpora.corpus import Corpus
 from ..joint_params import join
 from ..masked import MaskedLM
@@ -101,10 +101,10 @@ class Distillation(MaskedLM):
 
     # ---------------------------------------------------------------- batches
 
-    def batches(self, corpus: Corpus, config: BatchSettings) -> MLMBatches:
+    def batches(self, corpus: Corpus, config: BatchSettings, mode: str | type[Sequences] | None = None) -> MLMBatches:
         require_same_tokens(self.teacher, corpus, "distil")
-        require_length(self.teacher, config.max_seq_length, "distil")
-        return super().batches(corpus, config)
+        require_length(self.teacher, max(config.at(0.0).max_seq_length, config.at(1.0).max_seq_length), "distil")
+        return super().batches(corpus, config, mode)
 
     def counts(self, part: MLMBatch) -> Mapping[str, int]:
         asked, real = int(self._asked(part).sum()), int(np.count_nonzero(part.attention_mask))

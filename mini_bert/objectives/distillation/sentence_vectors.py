@@ -100,10 +100,10 @@ class SentenceVectors(SentenceObjective):
     def _vectors(self, corpus: Corpus, split: str, config: BatchSettings, team: Team = _ALONE,
                  say: Say = lambda sentence: None) -> TeacherVectors:
         """The teacher's vectors of a split, computed unless that has been done."""
-        key = str(corpus.directory), config.max_seq_length, split
+        key = str(corpus.directory), config.at(1.0).max_seq_length, split
         if key not in self._kept:
             most = self.sentences if split == "train" else -(-config.eval_sequences // self.group) * self.group
-            found = TeacherVectors(self.teacher, SampledSentences(corpus, split, config.max_seq_length, most))
+            found = TeacherVectors(self.teacher, SampledSentences(corpus, split, key[1], most))
             found.complete(team, say)
             self._kept[key] = found
         return self._kept[key]
@@ -116,7 +116,7 @@ class SentenceVectors(SentenceObjective):
         return TaughtSentences(source, vectors)
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:
-        return self._batches(corpus, "train", config, batch_size=config.batch_size, seed=config.seed)
+        return self._batches(corpus, "train", config, batch_size=config.at(1.0).batch_size, seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[SentenceBatch]:
         if not corpus.manifest.heldout_documents:

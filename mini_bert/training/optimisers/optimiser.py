@@ -123,9 +123,9 @@ class Optimiser:
         w, (g, u) = self.params.flat[here], scratch[:, : piece.size]
         np.multiply(gradient[here], scale, out=g)
         grad_square = _square(g) if measure else 0.0
-        move = self.direction if piece.shape is None else self.matrix_direction
-        move(*(array.reshape(piece.shape or -1) for array in (g, u)), rate * piece.factor,
-             *(state[here].reshape(piece.shape or -1) for state in self.state.values()))
+        move, shape = (self.direction if piece.shape is None else self.matrix_direction), piece.shape or -1
+        move(g.reshape(shape), u.reshape(shape), rate * piece.factor,
+             *(state[here].reshape(shape) for state in self.state.values()))
         fade = rate * piece.factor * self.weight_decay if piece.decays else 0.0
         if measure:
             sizes = (grad_square, _square(u + fade * w), _square(w))

@@ -73,7 +73,8 @@ class SentenceObjective(CorpusObjective[SentenceBatch, SentenceBatch]):
         self.params: Parameters = model.params
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:
-        return PlainSentences(SentenceBatches(corpus, "train", config, batch_size=config.at(1.0).batch_size, seed=config.seed))
+        return PlainSentences(SentenceBatches(corpus, "train", config, batch_size=config.at(1.0).batch_size,
+                                              seed=config.seed))
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[SentenceBatch]:
         if not corpus.manifest.heldout_documents:

@@ -162,3 +162,29 @@ def test_what_cannot_be_run_or_measured_is_refused_before_the_first_run(corpus, 
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(DataError, match=r"has no blimp/\*.jsonl"):
         Ruler(tmp_path)
+
+
+def test_the_command_shows_rows_in_a_hundred_columns_and_refuses_options_without_meaning(corpus, folder, tmp_path,
+                                                                                          monkeypatch):
+    from typer.testing import CliRunner
+
+    from mini_bert.cli.app import app
+
+    monkeypatch.setenv("COLUMNS", "100")
+    file = tmp_path / "plan.yaml"
+    file.write_text(json.dumps({**SHORT, "steps": 1, "seeds": [0, 1], "runs": {"a longer name": []}}))
+    given = ["lab", str(file), "-d", str(corpus.directory), "-o", str(tmp_path / "lab"), "--ruler", str(folder),
+             "--no-finetuning"]
+    shown = CliRunner().invoke(app, [*given, "--quiet"])
+    assert shown.exit_code == 0, shown.output
+    table = shown.output.split("held-out: loss")[0]
+    assert max(map(len, table.splitlines())) <= 100
+    assert table.splitlines()[1].count("±") == 4                     # two losses, BLiMP and agreement
+    found = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)
+    assert found["rows"][0]["seeds"] == 2
+    assert json.loads((tmp_path / "lab" / "lab.json").read_text())["rows"] == found["rows"]
+    alone = json.loads(CliRunner().invoke(app, ["lab", "--ruler", str(folder), "--no-finetuning", "--json", "--model",
+                                                str(tmp_path / "lab" / "a longer name-0" / "final")]).stdout)
+    assert alone["rows"][0]["figures"]["blimp"]["mean"] == found["rows"][0]["figures"]["blimp"]["values"][0]
+    for wrong in (["lab"], ["lab", str(file)], ["lab", "--model", "mini"], [*given[:6], "--no-finetuning"]):
+        assert isinstance(CliRunner().invoke(app, wrong).exception, ConfigError)

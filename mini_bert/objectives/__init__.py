@@ -3,7 +3,6 @@ taken is in mini_bert/training."""
 
 from . import (
     causal,
-    contrastive,
     distillation,
     hybrid,
     masked,
@@ -12,7 +11,8 @@ from . import (
     replaced_tokens,
     sentence_order,
     token_order,
+    vectors,
 )
 
-__all__ = ["causal", "contrastive", "distillation", "hybrid", "masked", "next_sentence", "permuted", "replaced_tokens",
-           "sentence_order", "token_order"]
+__all__ = ["causal", "distillation", "hybrid", "masked", "next_sentence", "permuted", "replaced_tokens",
+           "sentence_order", "token_order", "vectors"]

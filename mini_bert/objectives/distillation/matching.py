@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.gradcheck import Check
-from ..unit_rows import unit_rows_backward, unit_rows_forward
+from ..vectors.unit_rows import unit_rows_backward, unit_rows_forward
 
 
 def soft_cross_entropy_forward(logits: Array, taught: Array, temperature: float = 1.0) -> tuple[float, Any]:

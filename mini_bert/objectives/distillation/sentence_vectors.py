@@ -26,8 +26,8 @@ from ...text.corpora.corpus import Corpus
 from ..joint_params import join
 from ..masked import EVAL_SEED
 from ..objective import Batches, BatchSettings, Team
-from ..sentences import SentenceBatch, SentenceBatches, SentenceObjective, off_diagonal
-from ..unit_rows import pool_backward, pool_forward, unit_rows_forward
+from ..vectors.sentences import SentenceBatch, SentenceBatches, SentenceObjective, off_diagonal
+from ..vectors.unit_rows import pool_backward, pool_forward, unit_rows_forward
 from .matching import DISTANCES, similarities_backward, similarities_forward
 from .teacher import choice, open_teacher, require_unchanged, weight, weights_digest
 from .teacher_vectors import SampledSentences, Say, TeacherVectors

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array
-from ..core.config import ModelConfig
-from ..core.context import DropoutKey
-from ..core.gradcheck import Check
-from ..core.model import MiniBERT
-from ..core.modules.assembly import Modules
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from ..core.params import Gradients
-from ..core.registry import register
-from ..errors import ConfigError
-from .masked import EVAL_SEED
-from .objective import Team
+from ...core.arrays import Array
+from ...core.config import ModelConfig
+from ...core.context import DropoutKey
+from ...core.gradcheck import Check
+from ...core.model import MiniBERT
+from ...core.modules.assembly import Modules
+from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ...core.params import Gradients
+from ...core.registry import register
+from ...errors import ConfigError
+from ..masked import EVAL_SEED
+from ..objective import Team
 from .sentences import SentenceBatch, SentenceObjective
 from .unit_rows import Pooled, pool_backward, pool_forward, unit_rows_backward, unit_rows_forward
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.model import MiniBERT
 from ..errors import ConfigError
 from ..objectives.objective import Batches, CorpusObjective
-from .config import TrainingConfig, make_objective, make_optimiser
+from .config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from .loop import Loop, State
 from .update import StepResult, Update
 from .workers import workers
@@ -70,7 +70,8 @@ def _search(objective: CorpusObjective[Any, Any], batches: Batches[Any], config:
 
     state = State(total_steps=len(rates))
     with workers(config.threads) as team:
-        update = Update(objective, make_optimiser(config, objective.params), team, max_grad_norm=config.max_grad_norm)
+        update = Update(objective, make_optimiser(config, objective.params), team,
+                        clipping=make_clipping(config, objective.params))
         Loop(update, batches, rates.__getitem__, state, seed=config.seed, max_bad_steps=len(rates) + 1).run(after)
     rates = rates[: len(losses)]
     return Search(rates, losses, _steepest(rates, losses), burst)

@@ -19,7 +19,8 @@ from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import HIDDEN, RANDOM, Masking
 from ..text.schedule import Schedule
-from . import inits, optimisers  # noqa: F401  (they fill the registry)
+from . import clipping, inits, optimisers  # noqa: F401  (they fill the registry)
+from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
 from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
 from .param_groups import groups_of, rate_factors
@@ -68,7 +69,8 @@ class TrainingConfig(Settings):
     beta2: float = 0.999
     epsilon: float = 1e-8
     weight_decay: float = 0.01
-    max_grad_norm: float = 1.0            # 0: no clipping
+    clipping: str = "norm"                # by the global norm, or adaptive(limit=0.01): by unit
+    max_grad_norm: float = USUAL_NORM     # for norm; 0: no clipping
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     # the machine
@@ -104,6 +106,7 @@ class TrainingConfig(Settings):
         for _, word in parse_sum(self.objective, "objective"):
             check_options("objective", word)
         optimiser_words(self.optimiser)
+        check_clipping(self.clipping)
         check_schedule(self.schedule)
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
@@ -118,7 +121,7 @@ class TrainingConfig(Settings):
         """(slot, word) of everything that the registry is asked for."""
         return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
-                ("schedule", self.schedule), ("init", self.init)]
+                ("clipping", self.clipping), ("schedule", self.schedule), ("init", self.init)]
 
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
@@ -193,6 +196,11 @@ def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
     if "factors" not in taken and set(factors.values()) != {1.0}:
         raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
     return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors})
+
+
+def make_clipping(config: TrainingConfig, params: Parameters) -> Clipping:
+    """What the config's word names."""
+    return clipping_from(config.clipping, params, config.max_grad_norm)
 
 
 def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,

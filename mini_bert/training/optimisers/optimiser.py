@@ -142,11 +142,6 @@ def require_shares(**values: tuple[float, float]) -> None:
             raise ConfigError(f"{name} must be {'in [0, 1)' if limit == 1 else 'zero or more'}, not {value}.")
 
 
-def clip_factor(norm: float, limit: float) -> float:
-    """What gradients of this norm are multiplied by, so that it is at most the limit; a limit of 0 is none."""
-    return min(1.0, limit / norm) if limit and norm else 1.0
-
-
 _Norms = list[tuple[str, float, float, float]]        # group; squares of gradient, update and weight
 
 

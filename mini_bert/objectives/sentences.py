@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, BoolArray, IntArray
+from ..core.arrays import Array, BoolArray
 from ..core.config import MASK, PAD
 from ..core.model import MiniBERT
 from ..core.module import Sizes
@@ -19,6 +19,7 @@ from ..core.params import Parameters
 from ..errors import ConfigError
 from ..text.batches import MLMBatches
 from ..text.corpora.corpus import Corpus
+from ..text.masking import IntArray
 from .masked import EVAL_SEED
 from .objective import Batches, BatchSettings, CorpusObjective
 

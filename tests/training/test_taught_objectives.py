@@ -207,8 +207,9 @@ def test_one_batch_is_learned_by_heart(words, model_config, settings, sentences)
     batch = objective.batches(sentences, made)[0]
     first = BatchGradients(objective, Workers(1)).compute(batch)
     before = sum(weight * first[name].mean for name, weight in objective.losses.items())
-    loss, _ = overfit(model, batch, made, target=0.1 * before, objective=objective)
-    assert loss < 0.1 * before
+    share = 0.6 if {"distil", "masked"} <= objective.losses.keys() else 0.1     # the teacher contradicts the labels
+    loss, _ = overfit(model, batch, made, target=share * before, objective=objective)
+    assert loss < share * before
 
 
 def test_every_loss_is_logged_and_evaluated(teacher, model_config, settings, sentences, tmp_path):

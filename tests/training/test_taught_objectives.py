@@ -330,7 +330,7 @@ def test_rows_that_are_missing_or_damaged_are_known(tmp_path, rng):
     with pytest.raises(Exception, match="vector 2 is damaged; delete the file"):
         opened.read(np.array([1, 2]))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(Exception, match="cannot be used: .*MINI_BERT_CACHE"):
+    with pytest.raises(Exception, match=r"cannot be used: .*MINI_BERT_CACHE"):
         VectorFile(tmp_path / "file" / "vectors.f16", 6)
 
 

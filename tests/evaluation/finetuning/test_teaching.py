@@ -114,8 +114,8 @@ def test_the_gradient_of_labels_and_teacher_agrees_with_finite_differences(dista
     factors = dict(zip(objective.losses, (1.3, 0.6), strict=False))
 
     def loss(grads):
-        found = objective.add_gradients(part, grads, (0, 1), factors)
-        return sum(factors[name] * value for name, value in found.items())
+        sums = objective.add_gradients(part, grads, (0, 1), factors)
+        return sum(factors[name] * value for name, value in sums.items())
 
     grads, nothing = model.params.zeros_like(), model.params.zeros_like()
     loss(grads)

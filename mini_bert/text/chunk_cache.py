@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from .tokenizer import ID
 
 _CACHED = 5 << 15             # chunks per generation: about 20 MB
-_LONGEST = 100                # characters; longer chunks, of text without spaces, will not repeat
+LONGEST = 100                  # characters; longer chunks, of text without spaces, will not repeat
 
 
 class ChunkCache(dict[str, bytes], ABC):
@@ -27,13 +27,16 @@ class ChunkCache(dict[str, bytes], ABC):
         ids = self.old_generation.get(chunk)
         if ids is None:
             ids = self.find(chunk)
-        if len(chunk) > _LONGEST:
-            return ids
+        if len(chunk) <= LONGEST:
+            self.make_room()
+            self[chunk] = ids
+        return ids
+
+    def make_room(self) -> None:
+        """Start a new generation if this one is full."""
         if len(self) >= _CACHED:
             self.old_generation = dict(self)
             self.clear()
-        self[chunk] = ids
-        return ids
 
 
 def as_bytes(number: int) -> bytes:

@@ -13,31 +13,19 @@ from ..learner import Learner
 from ..pair_merging import PairMerger
 from .alphabet import CHARACTERS, to_characters
 from .layouts import layout_named
-from .splitting import chunk_words, chunks
+from .splitting import words as words_of
 from .tokenizer import ByteBPETokenizer
 from .tokenizer_files import spec_of
 
-_CHUNKS_IN_MEMORY = 1 << 20
 Progress = Callable[[int], None]      # called with the number of pieces so far
 
 
 def count_words(texts: Iterable[str], add_prefix_space: bool = False) -> Counter[str]:
     """How often each word occurs, in the alphabet of bytes; with a space before each text, if it has none."""
     counts: Counter[str] = Counter()
-    raw: Counter[str] = Counter()     # chunks repeat, so each is split once and not at every occurrence
-
-    def flush() -> None:
-        for chunk, count in raw.items():
-            for word in chunk_words(chunk):
-                counts[to_characters(word.encode("utf-8", "surrogatepass"))] += count
-        raw.clear()
-
     for text in texts:
-        raw.update(chunks(" " + text if add_prefix_space and text and not text.startswith(" ") else text))
-        if len(raw) > _CHUNKS_IN_MEMORY:
-            flush()
-    flush()
-    return counts
+        counts.update(words_of(" " + text if add_prefix_space and text and not text.startswith(" ") else text))
+    return Counter({to_characters(word.encode("utf-8", "surrogatepass")): count for word, count in counts.items()})
 
 
 def learn_tokenizer(words: Mapping[str, int], vocab_size: int, *, layout: str = "bert", add_prefix_space: bool = False,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-_SHORT = 50                   # bytes
+SHORT = 50                    # bytes
 _NEVER = 1 << 60              # the rank of a pair that is not merged
 _NONE = -1                    # the id of a byte that is left out
 
@@ -33,8 +33,8 @@ class Merger:
     def __init__(self, spelled: dict[int, bytes], merges: Sequence[tuple[int, int, int]],
                  single: Sequence[int | None], *, unk: int | None = None):
         self.spelled, self.single = spelled, single
-        self._single = [(_NONE if unk is None else unk) if symbol is None else symbol for symbol in single]
-        self._complete = _NONE not in self._single
+        self.symbols = [(_NONE if unk is None else unk) if symbol is None else symbol for symbol in single]
+        self._complete = _NONE not in self.symbols
         self.made = [made for *_, made in merges]                                     # by rank
         self.rank = {(left, right): rank for rank, (left, right, _) in enumerate(merges)}
         self.whole = self._whole_pieces(merges)
@@ -44,10 +44,10 @@ class Merger:
         piece = self.whole.get(word)
         if piece is not None:
             return [piece]
-        return self.by_search(word) if len(word) <= _SHORT else self.by_heap(word)
+        return self.by_search(word) if len(word) <= SHORT else self.by_heap(word)
 
     def _symbols(self, word: bytes) -> list[int]:
-        symbols = list(map(self._single.__getitem__, word))
+        symbols = list(map(self.symbols.__getitem__, word))
         return symbols if self._complete else [symbol for symbol in symbols if symbol != _NONE]
 
     def by_search(self, word: bytes) -> list[int]:

@@ -8,8 +8,8 @@ its own if not.
 
     Don't  say it's 100!   ->   Don | 't |   |  say |  it | 's |  100 | !
 
-White space is found first. The chunks between it are split by the rest of the pattern, and repeat, so that what a chunk
-becomes can be cached. `\p{L}` and `\p{N}` are written out from unicode_tables.py: `re` has no such classes.
+`\p{L}`, `\p{N}` and `\s` are written out from unicode_tables.py: `re` has no such classes, and another white space. They
+are long, and slow to search; so runs of ASCII letters, numbers and marks with nothing else after them are tried first.
 """
 
 import re
@@ -18,49 +18,29 @@ from functools import cache
 from .unicode_tables import LETTERS, NUMBERS, SPACES
 
 _ENDINGS = "'(?:[stmd]|re|ve|ll)"
-_ASCII = re.compile(rf"{_ENDINGS}| ?[A-Za-z]+| ?[0-9]+| ?[^ A-Za-z0-9]+")
-_WHITE = re.compile(f"([{SPACES.pattern()}]+)")
+_MARKS = r"\0-\x08\x0e-\x1f!-/:-@[-`{-\x7f"               # what is neither letter, number nor white space
+
+
+def _runs(letters: str, numbers: str, marks: str, then: str = "") -> str:
+    """A run of each class, with the space before it, if `then` follows it."""
+    return "|".join((f" ?[{letters}]++{then}", _ENDINGS, f" ?[{numbers}]++{then}", f" ?[{marks}]++{then}"))
+
+
+def _white(spaces: str) -> str:
+    return f"[{spaces}]+(?![^{spaces}])|[{spaces}]"
+
+
+_ASCII = re.compile(f"{_runs('A-Za-z', '0-9', _MARKS)}|{_white(chr(9) + '-' + chr(13) + ' ')}")
 
 
 @cache
 def _any() -> re.Pattern[str]:
-    """The pattern for every character; a chunk has no white space but the space at its beginning."""
-    letters, numbers = LETTERS.pattern(), NUMBERS.pattern()
-    return re.compile(f"{_ENDINGS}| ?[{letters}]+| ?[{numbers}]+| ?[^ {letters}{numbers}]+")
-
-
-def chunk_words(chunk: str) -> list[str]:
-    """The words of a chunk: what stands between white space, with at most one space before it, or white space alone."""
-    if chunk.isascii():
-        if chunk.isalpha():
-            return [chunk]
-        return [chunk] if chunk.isspace() else _ASCII.findall(chunk)
-    return [chunk] if _WHITE.fullmatch(chunk) else _any().findall(chunk)
-
-
-def simple_chunks(text: str) -> list[str] | None:
-    """What stands between the spaces, if all white space is single spaces between words, as in most text."""
-    found = text.split()
-    return found if " ".join(found) == text else None
-
-
-def chunks(text: str) -> list[str]:
-    """The text cut before the space that begins a word, and around other white space."""
-    simple = simple_chunks(text)
-    if simple is not None:
-        return [*simple[:1], *(" " + chunk for chunk in simple[1:])]
-    parts = _WHITE.split(text)                # chunk, white space, ..., chunk; the first and the last may be empty
-    found = [parts[0]]
-    for white, chunk in zip(parts[1::2], parts[2::2], strict=True):
-        if not chunk:
-            found.append(white)               # at the end of the text
-        elif white[-1] == " ":
-            found += [white[:-1], " " + chunk]
-        else:
-            found += [white[:-1], white[-1], chunk]
-    return [chunk for chunk in found if chunk]
+    """The pattern for every character."""
+    letters, numbers, spaces = LETTERS.pattern(), NUMBERS.pattern(), SPACES.pattern()
+    ascii_runs = _runs("A-Za-z", "0-9", _MARKS, r"(?![^\0-\x7f])")
+    return re.compile(f"{ascii_runs}|{_runs(letters, numbers, f'^{spaces}{letters}{numbers}')}|{_white(spaces)}")
 
 
 def words(text: str) -> list[str]:
     """The words of a text; joined, they are the text."""
-    return [word for chunk in chunks(text) for word in chunk_words(chunk)]
+    return (_ASCII if text.isascii() else _any()).findall(text)

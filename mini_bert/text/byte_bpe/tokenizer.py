@@ -5,45 +5,58 @@ pieces (merging.py). Every text can be written in bytes, so no word is unknown, 
 
     "It's 15°C"  ->  It | 's |  15 | ° | C  ->  It 's Ġ15 Â° C
 
-What stands between two spaces always becomes the same ids. These are cached, so most of it takes one look-up.
+A word always becomes the same ids. These are cached, so most words take one look-up; the words of many texts that are
+new are merged together (batch_merging.py).
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..chunk_cache import ChunkCache, as_bytes
+from ..chunk_cache import LONGEST, ChunkCache, as_bytes
 from ..pipeline.added_tokens import WHITE_SPACE, AddedToken, Finder
 from ..pipeline.aligned import Span
 from ..pipeline.unicode_forms import nfc
 from ..tokenizer import ID, Aligned, Tokenizer
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles
 from .alphabet import CHARACTERS, SPACE, require_bytes, to_bytes
-from .merging import Merger
+from .batch_merging import BatchMerger
+from .merging import SHORT, Merger
 from .spec import MERGES, VOCAB, ByteBPESpec
-from .splitting import chunk_words, chunks, simple_chunks, words
+from .splitting import words
 from .tokenizer_files import from_files, to_files
 
+_MANY = 200                   # words that are worth merging together
+_BLOCK = 1 << 20              # characters of texts whose new words are looked up together
 
-class ChunkIds(ChunkCache):
-    """Chunk -> the ids of its words. Chunks after a space have a cache of their own, without that space."""
 
-    def __init__(self, merger: Merger, at_start: "ChunkIds | None" = None):
+class WordIds(ChunkCache):
+    """Word -> ids."""
+
+    def __init__(self, merger: Merger):
         super().__init__()
         self.merger = merger
-        self.before, self.at_start = ("", self) if at_start is None else (" ", at_start)
 
-    def find(self, chunk: str) -> bytes:
-        if chunk.isalpha() and chunk.isascii():
-            return array("I", self.merger((self.before + chunk).encode())).tobytes()
-        first, *others = chunk_words(self.before + chunk)
-        if not others:
-            return array("I", self.merger(first.encode("utf-8", "surrogatepass"))).tobytes()
-        # several words: those after the first have no space before them, and are chunks themselves
-        return self[first[len(self.before) :]] + b"".join(map(self.at_start.__getitem__, others))
+    def find(self, word: str) -> bytes:
+        return array("I", self.merger(as_utf8(word))).tobytes()
+
+    @cached_property
+    def _batch(self) -> BatchMerger:
+        return BatchMerger(self.merger)
+
+    def find_many(self, words: Iterable[str]) -> None:
+        """Find the ids of many words together, which takes less time than one by one."""
+        self.make_room()
+        new = [word for word in set(words).difference(self, self.old_generation) if len(word) <= LONGEST]
+        data = dict(zip(new, map(as_utf8, new), strict=True))
+        merged = [word for word in new if len(data[word]) <= SHORT and data[word] not in self.merger.whole]
+        if len(merged) >= _MANY:
+            self.update(zip(merged, self._batch([data[word] for word in merged]), strict=True))
 
 
 class ByteBPETokenizer(Tokenizer):
@@ -65,9 +78,7 @@ class ByteBPETokenizer(Tokenizer):
         merger = Merger(spelled, merges, single, unk=None if unk is None else ids[unk])
         if spec.settings.ignore_merges:
             merger.whole |= {data: i for piece, i in ids.items() if (data := to_bytes(piece))}
-        self._at_start = ChunkIds(merger)
-        self._after_space = ChunkIds(merger, self._at_start)
-        self._merger = merger
+        self._words = WordIds(merger)
         self._raw, self._normalised = (Finder([token for token in spec.added if token.normalized == wanted])
                                        for wanted in (False, True))
         self._beginnings = self._raw.beginnings | self._normalised.beginnings
@@ -101,26 +112,32 @@ class ByteBPETokenizer(Tokenizer):
         ids: list[int] = np.frombuffer(self._bytes(text), ID).tolist()
         return ids
 
-    def ids_array(self, texts: Any) -> Any:
-        parts = [self._bytes(text) for text in texts]
+    def ids_array(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        parts = [part for block in _blocks(texts) for part in self._block(block)]
         return np.frombuffer(b"".join(parts), ID), np.array([len(part) // ID.itemsize for part in parts], np.uint32)
+
+    def _block(self, texts: Sequence[str]) -> list[bytes]:
+        """The ids of texts whose words fit in memory: new words are looked up together."""
+        rows = [None if self._may_have_token(text) else self._split(text) for text in texts]
+        self._words.find_many(chain.from_iterable(row for row in rows if row is not None))
+        return [self._bytes(text) if row is None else self._joined(row) for text, row in zip(texts, rows, strict=True)]
 
     def _bytes(self, text: str) -> bytes:
         """The ids, as the bytes of an array."""
-        if any(map(text.__contains__, self._beginnings)):
-            return b"".join(self._plain(part) if token is None else as_bytes(token.id)
+        if self._may_have_token(text):
+            return b"".join(self._joined(words(self._prefixed(part))) if token is None else as_bytes(token.id)
                             for token, part, _ in self._parts(text))
-        return self._plain(nfc(text)[0] if self.spec.settings.nfc else text)
+        return self._joined(self._split(text))
 
-    def _plain(self, text: str) -> bytes:
-        """The ids of normalised text without added tokens."""
-        text = self._prefixed(text)
-        spaced = text.startswith(" ")
-        found = simple_chunks(text[1:] if spaced else text)
-        if not found:                             # other white space, or nothing else
-            return b"".join(map(self._at_start.__getitem__, chunks(text)))
-        first = self._after_space if spaced else self._at_start
-        return first[found[0]] + b"".join(map(self._after_space.__getitem__, found[1:]))
+    def _may_have_token(self, text: str) -> bool:
+        return any(map(text.__contains__, self._beginnings))
+
+    def _split(self, text: str) -> list[str]:
+        """The words of a text without added tokens."""
+        return words(self._prefixed(nfc(text)[0] if self.spec.settings.nfc else text))
+
+    def _joined(self, found: Iterable[str]) -> bytes:
+        return b"".join(map(self._words.__getitem__, found))
 
     def _prefixed(self, text: str) -> str:
         """With a space in front, if there is to be one."""
@@ -154,10 +171,10 @@ class ByteBPETokenizer(Tokenizer):
             for start, end in pairwise(ends):
                 word = whole[start:end]
                 of_bytes = [place for letter, place in zip(word, places[start:end], strict=True)
-                            for _ in letter.encode("utf-8", "surrogatepass")]
+                            for _ in as_utf8(letter)]
                 done = 0
-                for i in np.frombuffer(self._at_start[word], ID).tolist():
-                    length = len(self._merger.spelled.get(i, b"?"))
+                for i in np.frombuffer(self._words[word], ID).tolist():
+                    length = len(self._words.merger.spelled.get(i, b"?"))
                     characters = of_bytes[done : done + length]
                     yield i, self._trimmed(self.vocabulary[i], characters[0][0], characters[-1][1], first), number
                     done += length
@@ -181,3 +198,19 @@ class ByteBPETokenizer(Tokenizer):
         """The text of the bytes; bytes that are not UTF-8, such as half a character, are replaced."""
         data = b"".join(to_bytes(piece) or piece.encode("utf-8") for piece in map(self.vocabulary.__getitem__, ids))
         return data.decode("utf-8", "replace")
+
+
+def as_utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts in order, some at a time."""
+    block, size = [], 0
+    for text in texts:
+        block.append(text)
+        size += len(text)
+        if size >= _BLOCK:
+            yield block
+            block, size = [], 0
+    yield block

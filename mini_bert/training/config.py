@@ -71,6 +71,7 @@ class TrainingConfig(Settings):
     weight_decay: float = 0.01
     clipping: str = "norm"                # by the global norm, or adaptive(limit=0.01): by unit
     max_grad_norm: float = USUAL_NORM     # for norm; 0: no clipping
+    moments: str = "float32"              # how the optimiser's are stored, or bfloat16: in half the memory
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     # the machine
@@ -107,6 +108,7 @@ class TrainingConfig(Settings):
             check_options("objective", word)
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
+        make("moments", self.moments)
         check_schedule(self.schedule)
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
@@ -121,7 +123,8 @@ class TrainingConfig(Settings):
         """(slot, word) of everything that the registry is asked for."""
         return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
-                ("clipping", self.clipping), ("schedule", self.schedule), ("init", self.init)]
+                ("clipping", self.clipping), ("moments", self.moments), ("schedule", self.schedule),
+                ("init", self.init)]
 
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
@@ -195,7 +198,8 @@ def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
     settings |= {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
     if "factors" not in taken and set(factors.values()) != {1.0}:
         raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
-    return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors})
+    return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors},
+                          config.moments)
 
 
 def make_clipping(config: TrainingConfig, params: Parameters) -> Clipping:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..core.registry import make
 from ..core.task_model import TaskModel
 from ..errors import ConfigError, DataError, NumericalError
 from ..objectives.objective import Objective
@@ -47,6 +48,7 @@ class FinetuneConfig(Settings):
     weight_decay: float = 0.01
     clipping: str = "norm"                # by the global norm, or adaptive(limit=0.01): by unit
     max_grad_norm: float = USUAL_NORM     # for norm; 0: no clipping
+    moments: str = "float32"              # how the optimiser's are stored, or bfloat16: in half the memory
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     dropout: float = 0.1                  # of the encoder and in front of the head
@@ -69,6 +71,7 @@ class FinetuneConfig(Settings):
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
+        make("moments", self.moments)
         check_schedule(self.schedule)
 
 
@@ -147,7 +150,8 @@ def _optimiser(model: TaskModel, config: FinetuneConfig) -> Optimiser:
     """Of all parameters but those of the other heads, which stay as they are."""
     heads = [name for name, spec in model.params.specs.items() if spec.component in ("mlm_head", "sentence_head")]
     return make_optimiser(TrainingConfig(optimiser=config.optimiser, learning_rate=config.learning_rate,
-                                         weight_decay=config.weight_decay, layer_decay=config.layer_decay,
+                                         weight_decay=config.weight_decay, moments=config.moments,
+                                         layer_decay=config.layer_decay,
                                          freeze=" ".join([config.freeze, *heads])), model.params)
 
 

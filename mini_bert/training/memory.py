@@ -13,7 +13,7 @@ from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..objectives.making import objective_from
 from . import optimisers  # noqa: F401  (they fill the registry)
-from .optimisers.making import optimiser_floats
+from .optimisers.making import optimiser_bytes
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,10 @@ class TrainingMemory:
 
 
 def training_memory(config: ModelConfig, batch_size: int, itemsize: int = 4, *, masking_rate: float = 0.15,
-                    objective: str = "masked", optimiser: str = "adamw") -> TrainingMemory:
+                    objective: str = "masked", optimiser: str = "adamw", moments: str = "float32") -> TrainingMemory:
     """Of one step on full sequences, `batch_size` of them computed at once, with the words of a training config."""
     learned = objective_from(objective, MiniBERT(config, seed=None))      # zeros that are never touched take no memory
     numbers = learned.params.flat.size
-    return TrainingMemory(numbers * itemsize, numbers * itemsize, optimiser_floats(optimiser, numbers) * itemsize,
+    return TrainingMemory(numbers * itemsize, numbers * itemsize,
+                          optimiser_bytes(optimiser, numbers, itemsize, moments),
                           learned.floats(batch_size, masking_rate) * itemsize)

@@ -9,6 +9,7 @@ import pytest
 from mini_bert import ConfigError, ParameterError, load_preset
 from mini_bert.core.modules.assembly import parameter_specs
 from mini_bert.core.params import Parameters, ParamSpec
+from mini_bert.core.precision.bfloat16 import widened
 from mini_bert.training.config import TrainingConfig, make_optimiser
 from mini_bert.training.optimisers import optimiser as module
 from mini_bert.training.optimisers.adamw import AdamW
@@ -102,13 +103,14 @@ def test_lion_leaves_alone_what_has_no_gradient_and_never_had():
     assert np.allclose(np.abs(params["W"][1:] - start["W"][1:]), 3e-2)          # each of three steps has full length
 
 
+@pytest.mark.parametrize("moments", ["float32", "bfloat16"])
 @pytest.mark.parametrize("word", PLAIN)
-def test_threads_and_chunks_change_no_bit(word, monkeypatch):
+def test_threads_and_chunks_change_no_bit(word, moments, monkeypatch):
     results, norms = [], []
     for chunk, threads in ((1 << 15, 1), (100, 1), (100, 2), (33, 4)):
         monkeypatch.setattr(module, "CHUNK", chunk)
         params = made(np.float32)
-        optimiser = optimiser_from(word, params, {})
+        optimiser = optimiser_from(word, params, {}, moments)
         with workers(threads) as team:
             for t in range(1, 6):
                 measures = optimiser.step(gradients(t, np.float32), workers=team, measure=t == 5)
@@ -160,6 +162,35 @@ def test_wrong_settings_are_refused():
             AdamW(made(), **wrong)
     with pytest.raises(ParameterError, match="nearest"):
         AdamW(made(), factors={"V": 0.0})
+
+
+@pytest.mark.parametrize(("word", "tolerance"), [("adamw", 0.02), ("muon", 0.02), ("sgd(momentum=0.9)", 0.01)])
+def test_half_moments_follow_the_full_ones(word, tolerance):
+    """After a hundred steps the weights have moved nearly as with full moments, and without a drift to either side."""
+    start, full, half = made(), made(), made()
+    optimisers = [optimiser_from(word, params, {"learning_rate": 1e-2, "weight_decay": 0.0}, moments)
+                  for params, moments in ((full, "float32"), (half, "bfloat16"))]
+    for t in range(1, 101):
+        for optimiser in optimisers:
+            optimiser.step(gradients(t))
+    assert all(array.dtype == np.uint16 for array in optimisers[1].state.values())
+    moved = full.flat - start.flat
+    error = half.flat - full.flat
+    assert error.any()
+    assert np.linalg.norm(error) <= tolerance * np.linalg.norm(moved)
+    assert abs(error.mean()) <= 4 * error.std() / sqrt(error.size)
+
+
+def test_the_second_moment_is_right_on_average():
+    params = made(np.float32)
+    optimiser = optimiser_from("adamw", params, {}, "bfloat16")
+    grads = gradients(1, np.float32)
+    grads.flat[...] = 1.0
+    for _ in range(1500):
+        optimiser.step(grads)
+    v = widened(optimiser.v)
+    assert v.mean() * 0.001 == pytest.approx(1 - 0.999**1500, rel=3e-3)
+    assert v.std() / v.mean() < 0.1
 
 
 @pytest.mark.parametrize("shape", [(40, 40), (24, 60), (60, 24), (50, 1)])

@@ -124,9 +124,25 @@ def test_an_optimiser_without_weight_decay_is_one_whose_decay_is_zero():
     assert make_optimiser(TrainingConfig(optimiser="sgd", weight_decay=0.0, beta1=0.0), made()).weight_decay == 0
 
 
+def test_moments_are_stored_as_the_config_says_and_averages_of_weights_are_not():
+    config = TrainingConfig(optimiser="ema(lookahead(adamw))", moments="bfloat16")
+    optimiser, params = make_optimiser(config, made()), made()
+    kinds = {name: array.dtype.name for name, array in optimiser.state.items()}
+    assert kinds == {"average": "float64", "inner.slow": "float64",
+                     "inner.inner.m": "uint16", "inner.inner.v": "uint16"}
+    optimiser.step(gradients(1))
+    assert optimiser.state["inner.inner.m"] is optimiser.inner.inner.m
+    assert optimiser.inner.inner.m.any()
+    assert not np.array_equal(optimiser.params.flat, params.flat)
+    with pytest.raises(ConfigError, match="moments: 'float16' is not a choice"):
+        TrainingConfig(moments="float16")
+
+
 def test_the_forecast_counts_what_each_optimiser_keeps():
     config = load_preset("mini")
     n = 4 * MiniBERT(config, seed=None).get_parameter_count()
     kept = {word: training_memory(config, 8, optimiser=word).optimiser / n
             for word in ("adamw", "sgd", "lion", "muon", "lookahead(adamw)", "ema(lookahead(sgd))")}
+    halves = training_memory(config, 8, optimiser="ema(adamw)", moments="bfloat16").optimiser
+    assert halves == 2 * n                # two moments of half the size, and the average
     assert kept == {"adamw": 2, "sgd": 1, "lion": 1, "muon": 2, "lookahead(adamw)": 3, "ema(lookahead(sgd))": 3}

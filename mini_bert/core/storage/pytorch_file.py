@@ -20,8 +20,9 @@ import numpy as np
 from ...errors import CheckpointError
 from ...readers import open_file, shown
 from ..arrays import Array
+from ..precision.bfloat16 import widened
 from .opcodes import LARGEST_PICKLE, Machine
-from .safetensors_file import LARGEST_WEIGHTS, widened
+from .safetensors_file import LARGEST_WEIGHTS
 from .state_dicts import RefusedError, Storage, Strided
 
 _MAGIC, _VERSION = 0x1950A86A20F9469CFC6C, 1001

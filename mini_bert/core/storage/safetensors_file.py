@@ -17,10 +17,11 @@ import numpy as np
 from ...errors import CheckpointError
 from ...readers import open_file, require_file
 from ..arrays import Array
+from ..precision.bfloat16 import widened
 from .digests import DIGEST, tensors_digest
 
 LARGEST_WEIGHTS = 1 << 36             # bytes of a file
-_KINDS = {"f2": "F16", "f4": "F32", "f8": "F64"}
+_KINDS = {"f2": "F16", "f4": "F32", "f8": "F64", "u2": "U16"}
 
 
 def safetensors_chunks(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None,
@@ -76,11 +77,6 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 def changed(path: Path) -> CheckpointError:
     return CheckpointError(f"{path} has changed since it was written: its digest differs.")
-
-
-def widened(halves: Array) -> Array:
-    """bfloat16 as float32. NumPy has none: its sixteen bits are the upper half of a float32."""
-    return (halves.astype(np.uint32) << 16).view(np.float32)
 
 
 def _read_bfloat16(path: Path, names: Set[str]) -> dict[str, Array]:

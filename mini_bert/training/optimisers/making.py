@@ -4,18 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.params import Parameters
-from ...core.registry import Word, check_options, find, make_with, parse_word, words
+from ...core.registry import Word, check_options, find, make, make_with, parse_word, words
 from ...errors import ConfigError
+from .moments import Moments
 from .optimiser import Optimiser
 from .wrapper import Wrapper
 
 
-def optimiser_from(text: str, params: Parameters, settings: Mapping[str, Any]) -> Optimiser:
+def optimiser_from(text: str, params: Parameters, settings: Mapping[str, Any],
+                   moments: str = "float32") -> Optimiser:
     """The optimiser of `adamw`, or of `lookahead(adamw, k=6)`. Every word gets those of the settings that it takes."""
     made: Any = params
     for word in reversed(optimiser_words(text)):
         made = make_with("optimiser", word, made, settings)
     optimiser: Optimiser = made
+    optimiser.store(make("moments", moments))
     return optimiser
 
 
@@ -51,6 +54,8 @@ def _unwrapped(word: Word) -> Iterator[Word]:
         yield from _unwrapped(inner[0])
 
 
-def optimiser_floats(text: str, parameters: int) -> int:
-    """How many numbers the optimiser keeps for this number of parameters."""
-    return sum(find("optimiser", word.name).named.floats(parameters) for word in optimiser_words(text))
+def optimiser_bytes(text: str, parameters: int, itemsize: int, moments: str = "float32") -> int:
+    """What the optimiser keeps for this number of parameters of this size each."""
+    stored: Moments = make("moments", moments)
+    return sum(find("optimiser", word.name).named.floats(parameters)
+               * (itemsize if _wraps(word.name) else stored.itemsize or itemsize) for word in optimiser_words(text))

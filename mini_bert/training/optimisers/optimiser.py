@@ -19,6 +19,7 @@ from ...core.arrays import Array
 from ...core.params import Parameters, ParamSpec
 from ...errors import ConfigError, InputError
 from ..workers import Workers
+from .moments import FullMoments, Moments
 from .walk import Piece, chunks, pieces, shares, spread
 
 # Elements at a time. A chunk's arrays stay in the processor's cache between the lines of a formula, and each line takes
@@ -50,13 +51,20 @@ class Optimiser:
         require_shares(learning_rate=(learning_rate, np.inf), weight_decay=(weight_decay, np.inf))
         self.params, self.learning_rate, self.weight_decay = params, learning_rate, weight_decay
         self.t = 0            # steps taken
-        self.state: dict[str, Array] = {name: np.zeros_like(params.flat) for name in self.states}
+        self.moments: Moments
+        self.state: dict[str, Array]
+        self.store(FullMoments())
         everything = pieces(params, factors or {}, groups or {}, self.whole)
         self._norm_blocks = chunks(everything, NORM_BLOCK)
         self._chunks = chunks([piece for piece in everything if piece.shape is None], CHUNK)
         # the largest first, so that no thread is left with one at the end
         self._matrices = sorted((piece for piece in everything if piece.shape is not None),
                                 key=lambda piece: -piece.size)
+
+    def store(self, moments: Moments) -> None:
+        """Keep the state arrays in this way; they begin with zeros. Before the first step."""
+        self.moments = moments
+        self.state = {name: moments.zeros(self.params.flat) for name in self.states}
 
     def direction(self, g: Array, u: Array, rate: float, *states: Array) -> None:
         """Leave in `u` what is subtracted from some weights at this learning rate.
@@ -82,7 +90,7 @@ class Optimiser:
 
     @classmethod
     def floats(cls, parameters: int) -> int:
-        """How many numbers it keeps for this number of parameters, for the forecast of memory."""
+        """How many numbers it keeps for this number of parameters, beside those of an optimiser that it wraps."""
         return len(cls.states) * parameters
 
     def evaluation_weights(self) -> AbstractContextManager[None]:
@@ -123,9 +131,11 @@ class Optimiser:
         w, (g, u) = self.params.flat[here], scratch[:, : piece.size]
         np.multiply(gradient[here], scale, out=g)
         grad_square = _square(g) if measure else 0.0
+        stored = [state[here] for state in self.state.values()]
+        states = self.moments.opened(stored)
         move, shape = (self.direction if piece.shape is None else self.matrix_direction), piece.shape or -1
-        move(g.reshape(shape), u.reshape(shape), rate * piece.factor,
-             *(state[here].reshape(shape) for state in self.state.values()))
+        move(g.reshape(shape), u.reshape(shape), rate * piece.factor, *(state.reshape(shape) for state in states))
+        self.moments.close(stored, states, self.t, piece.start)
         fade = rate * piece.factor * self.weight_decay if piece.decays else 0.0
         if measure:
             sizes = (grad_square, _square(u + fade * w), _square(w))

@@ -12,6 +12,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.params import Parameters
 from ..workers import Workers
+from .moments import Moments
 from .optimiser import CHUNK, Measures, Optimiser
 from .walk import spread
 
@@ -25,6 +26,11 @@ class Wrapper(Optimiser):
         self.state = {name: np.zeros_like(inner.params.flat) for name in self.states}
         self.state |= {f"inner.{name}": array for name, array in inner.state.items()}
         self._norm_blocks = inner._norm_blocks
+
+    def store(self, moments: Moments) -> None:
+        """Of the optimiser inside: a wrapper's own arrays are no moments."""
+        self.inner.store(moments)
+        self.state |= {f"inner.{name}": array for name, array in self.inner.state.items()}
 
     def after_step(self, workers: Workers | None) -> None:
         """Act on `self.params`, which the inner optimiser has just moved for the t-th time; threads may help."""

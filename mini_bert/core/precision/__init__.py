@@ -1,0 +1,1 @@
+"""Numbers that are stored in fewer bits than they are computed with. Formats of files are in core/storage."""

@@ -70,8 +70,10 @@ class Taught(NamedTuple):
 def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Workers, *, seed: int = 0,
            unlabelled: Sequence[Labelled] = (), progress: Reading = lambda done, of: None) -> Taught:
     """The training data of a task with the scores of a teacher, and what else it can label."""
+    known = task.texts()                                  # refuses tasks that have no single label per text
+    if teacher.model.task.answers is not task.answers:
+        raise ConfigError(f"The teacher gives {teacher.model.task.answers.value}; this task needs {task.answers.value}.")
     order = label_order(teacher, task.labels)
-    known = task.texts()
     more = [*_made_from(known, config.augment, seed), *unlabelled]
     if any((record.pair is not None) != task.pairs for record in more):
         raise ConfigError(f"The texts without labels must be {'pairs' if task.pairs else 'single texts'}, as those of "

@@ -51,10 +51,10 @@ def test_texts_without_labels_and_made_ones_have_the_teachers_scores_alone(data,
     known = {record.text for record in made.texts()}
     others = [Labelled("anna lives in paris", None, ""), Labelled("anna lives in paris", None, ""),
               Labelled(next(iter(known)), None, "neg")]
-    found = taught(made, load_task(teacher), TeachingConfig(augment=3), Workers(1), unlabelled=others)
+    found = taught(made, load_task(teacher), TeachingConfig(augment=8), Workers(1), unlabelled=others)
     assert found.labelled.sum() == 20
     assert found.labelled[:20].all()
-    assert len(found.scores) == len(found.encoded.rows) > 40
+    assert len(found.scores) == len(found.encoded.rows) > 30
     assert tokenizer.encode("anna lives in paris") == found.encoded.rows[-1]        # once, and no text that is known
     assert any(tokenizer.vocabulary.mask in row for row in found.encoded.rows[20:])
     part = found.collate(np.arange(15, 25))

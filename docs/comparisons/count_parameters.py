@@ -38,15 +38,23 @@ MODELS = {
     "ELECTRA-base": ("bert-base", {**_ENCODER, "pooler": "none"}), "DeBERTa-base": ("deberta-base", _ENCODER),
     "DeBERTa-v3-xs": ("deberta-v3-xsmall", _ENCODER), "ModernBERT": ("modernbert-base", _ENCODER),
     "XLNet-base": ("xlnet-base", _ENCODER), "Transformer-XL": ("transformer-xl", _ENCODER), "GPT-2": ("gpt2", _ENCODER)}
+_WIDE = {"num_layers": 24, "num_heads": 16, "hidden_size": 1024, "intermediate_size": 4096}
+# by the sizes that their authors publish; too large for the picture beside the others
+LARGE = {
+    "RoBERTa-large": ("roberta-base", {**_ENCODER, **_WIDE, "pooler": "tanh"}),
+    "ELECTRA-large": ("bert-large", {**_ENCODER, "pooler": "none"}),
+    "DeBERTa-large": ("deberta-base", {**_ENCODER, **_WIDE}),
+    "GPT-3": ("gpt2", {**_ENCODER, "num_layers": 96, "num_heads": 96, "hidden_size": 12_288,
+                       "intermediate_size": 49_152, "max_seq_length": 2048})}
 # what the released weights have, number for number
 PUBLISHED = {"Mini-BERT": 4_498_880, "Larger-BERT": 49_137_488, "BERT-base": 109_482_240, "BERT-large": 335_141_888,
              "RoBERTa-base": 124_645_632, "ALBERT-base": 11_683_584, "DistilBERT": 66_362_880, "GPT-2": 124_439_808,
-             "XLNet-base": 116_718_336, "ModernBERT": 149_014_272}
+             "XLNet-base": 116_718_336, "ModernBERT": 149_014_272, "RoBERTa-large": 355_359_744}
 
 
 def count(model: str) -> Count:
     """From the specs that the library makes the model of."""
-    name, changes = MODELS[model]
+    name, changes = (MODELS | LARGE)[model]
     specs = parameter_specs(ModelConfig.from_dict({**load_preset(name).to_dict(), **changes}))
     embeddings = sum(prod(spec.shape) for spec in specs if spec.component == "embeddings")
     layers = sum(prod(spec.shape) for spec in specs if spec.layer is not None or spec.component == "attention")
@@ -82,12 +90,12 @@ def main() -> int:
     parser.add_argument("--picture", type=Path, metavar="FILE", help="Also draw the counts, as .svg, .png or .pdf.")
     picture: Path | None = parser.parse_args().picture
     wrong = False
-    print(f"{'model':14} {'embeddings':>11} {'layers':>12} {'rest':>11} {'total':>12}  published")
-    for name in MODELS:
+    print(f"{'model':14} {'embeddings':>11} {'layers':>15} {'rest':>11} {'total':>15}  published")
+    for name in MODELS | LARGE:
         found = count(name)
         agrees = {None: "", found.total: "the same"}.get(PUBLISHED.get(name), "ANOTHER")
         wrong |= agrees == "ANOTHER"
-        print(f"{name:14} {found.embeddings:11,} {found.layers:12,} {found.rest:11,} {found.total:12,}  {agrees}"
+        print(f"{name:14} {found.embeddings:11,} {found.layers:15,} {found.rest:11,} {found.total:15,}  {agrees}"
               .rstrip())
     if picture:
         draw(picture)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gradient_errors import worst_gradient
 
 import mini_bert
 from mini_bert import MiniBERT, MiniBERTGradients, load_preset
@@ -43,6 +44,11 @@ CASES = {
     "v2 without buckets": ("DebertaV2", {**V3, "position_buckets": -1, "max_relative_positions": 6}, 30),
     "v2, narrow, with positions": ("DebertaV2", {**V3, "embedding_size": 36, "position_biased_input": True,
                                                  "type_vocab_size": 2}, 32),
+    "v2 with a convolution": ("DebertaV2", {**V3, "conv_kernel_size": 3, "conv_act": "gelu"}, 30),
+    "v2 with a wide convolution alone": ("DebertaV2", {**V3, "conv_kernel_size": 7, "num_hidden_layers": 1}, 20),
+    "v2, untied, with norms that nothing reads": ("DebertaV2", {**V3, "relative_attention": False, "pos_att_type": [],
+                                                                "tie_word_embeddings": False,
+                                                                "position_biased_input": True}, 20),
     "v2 without relative attention": ("DebertaV2", {**V3, "relative_attention": False, "pos_att_type": [],
                                                     "norm_rel_ebd": "none", "position_biased_input": True}, 20),
 }
@@ -79,21 +85,16 @@ def inputs(ids, mask, types):
     return found if types is None else {**found, "token_type_ids": torch.tensor(types)}
 
 
-def worst_gradient(layout, model: MiniBERT, gradients, reference) -> tuple[float, str]:
-    """The largest relative difference of a parameter's gradient, and whose it is."""
-    _, ours = layout.write(model.config, None, gradients)
+def compared(layout, models: list[MiniBERT], gradients: list, reference) -> tuple[float, str]:
+    """The worst error of the first model's gradients, and whose it is; the last model's are the exact ones."""
     named = {name: p for name, p in reference.named_parameters() if p.grad is not None}
     for old, new in layout.renamed.items():
         named = {name.replace(old, new): p for name, p in named.items()}
-    assert set(ours) >= set(named), set(named) - set(ours)
-    scale = max(float(p.grad.norm()) for p in named.values())
-    found = []
-    for name, parameter in named.items():
-        gradient = parameter.grad.numpy()
-        size = float(np.linalg.norm(gradient))
-        # a bias that is the same for all keys has no gradient: what rounding leaves of it is compared with the largest
-        found.append((float(np.linalg.norm(ours[name] - gradient)) / (size if size > 1e-5 * scale else scale), name))
-    return max(found)
+    found = [layout.write(model.config, None, some.gradients)[1]
+             for model, some in zip(models, gradients, strict=True)]
+    assert set(found[0]) >= set(named), set(named) - set(found[0])
+    return worst_gradient({name: found[0][name] for name in named}, {name: p.grad.numpy() for name, p in named.items()},
+                          {name: found[-1][name] for name in named})
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -101,26 +102,28 @@ def test_a_model_of_transformers_opens_with_its_hidden_states_logits_and_gradien
     family, options, T = CASES[case]
     reference = made(family, "ForMaskedLM", options)
     reference.save_pretrained(tmp_path / "theirs")
-    model = mini_bert.load(tmp_path / "theirs")
+    models = [mini_bert.load(tmp_path / "theirs", dtype=dtype) for dtype in (np.float32, np.float64)]
+    model = models[0]
     types = options.get("type_vocab_size", 0)
     ids, mask, segments = batch(options["vocab_size"], types, T)
     rng = np.random.default_rng(5)
 
     output = reference(**inputs(ids, mask, segments), output_hidden_states=True)
-    hidden, cache = model.encode(ids, mask, token_types=segments)
+    hidden, _ = model.encode(ids, mask, token_types=segments)
     difference = np.abs(hidden - output.hidden_states[-1].detach().numpy())[mask].max()
     print(f"hidden states differ by at most {difference:.1e}")
     assert difference <= 1e-5
 
     cotangent = (rng.standard_normal(hidden.shape) * mask[..., None]).astype(np.float32)
-    gradients = MiniBERTGradients(model)
-    gradients.backward_from_hidden(cotangent, cache)
+    gradients = [MiniBERTGradients(one) for one in models]
+    for one, found in zip(models, gradients, strict=True):
+        found.backward_from_hidden(cotangent, one.encode(ids, mask, token_types=segments)[1])
     (output.hidden_states[-1] * torch.tensor(cotangent)).sum().backward(retain_graph=True)
-    worst, name = worst_gradient(LAYOUTS[family](), model, gradients.gradients, reference)
+    worst, name = compared(LAYOUTS[family](), models, gradients, reference)
     print(f"gradients of hidden states differ by at most {worst:.1e} ({name})")
     assert worst <= 1e-4
 
-    logits, cache = model.forward(ids, mask, token_types=segments)
+    logits, _ = model.forward(ids, mask, token_types=segments)
     difference = np.abs(logits - output.logits.detach().numpy())[mask].max()
     print(f"logits differ by at most {difference:.1e}")
     assert difference <= 1e-4
@@ -132,9 +135,10 @@ def test_a_model_of_transformers_opens_with_its_hidden_states_logits_and_gradien
     reference.zero_grad()
     labels = torch.tensor(np.where(chosen, ids, -100))
     torch.nn.functional.cross_entropy(output.logits.transpose(1, 2), labels, reduction="sum").backward()
-    gradients = MiniBERTGradients(model)
-    gradients.accumulate_mlm(ids, ids, chosen, mask, token_types=segments)
-    worst, name = worst_gradient(LAYOUTS[family](), model, gradients.gradients, reference)
+    gradients = [MiniBERTGradients(one) for one in models]
+    for found in gradients:
+        found.accumulate_mlm(ids, ids, chosen, mask, token_types=segments)
+    worst, name = compared(LAYOUTS[family](), models, gradients, reference)
     print(f"gradients of the loss differ by at most {worst:.1e} ({name})")
     assert worst <= 1e-4
 
@@ -142,7 +146,8 @@ def test_a_model_of_transformers_opens_with_its_hidden_states_logits_and_gradien
 @pytest.mark.parametrize("head", ["Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
                                   "ForQuestionAnswering"])
 @pytest.mark.parametrize("case", ["v1 with positions and segments", "v1 with narrow embeddings", "v3 as published",
-                                  "v2 with matrices of its own"])
+                                  "v2 with matrices of its own", "v2 with a convolution",
+                                  "v2, untied, with norms that nothing reads"])
 def test_what_is_opened_is_saved_so_that_transformers_opens_it_again(case: str, head: str, tmp_path: Path):
     family, options, T = CASES[case]
     labels = {"num_labels": 2 if head == "ForQuestionAnswering" else 4, "pooler_hidden_act": "tanh"}
@@ -207,7 +212,9 @@ def test_a_distance_has_the_row_that_transformers_gives_it():
 
 
 @pytest.mark.parametrize(("family", "change", "message"), [
-    ("DebertaV2", {"conv_kernel_size": 3}, "conv_kernel_size"),
+    ("DebertaV2", {"conv_kernel_size": 3, "conv_groups": 3}, "conv_groups"),
+    ("DebertaV2", {"conv_kernel_size": 2}, "conv_kernel_size"),
+    ("DebertaV2", {"position_buckets": 8, "max_relative_positions": 5}, "reach=5"),
     ("DebertaV2", {"attention_head_size": 5}, "attention_head_size"),
     ("Deberta", {"talking_head": True}, "talking_head"),
     ("Deberta", {"relative_attention": False}, "pos_att_type"),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from .tokenizer import ID
 
 _CACHED = 5 << 15             # chunks per generation: about 20 MB
-LONGEST = 100                  # characters; longer chunks, of text without spaces, will not repeat
+_LONGEST = 100                # characters; longer chunks, of text without spaces, will not repeat
 
 
 class ChunkCache(dict[str, bytes], ABC):
@@ -27,7 +27,7 @@ class ChunkCache(dict[str, bytes], ABC):
         ids = self.old_generation.get(chunk)
         if ids is None:
             ids = self.find(chunk)
-        if len(chunk) <= LONGEST:
+        if len(chunk) <= _LONGEST:
             self.make_room()
             self[chunk] = ids
         return ids

@@ -4,12 +4,14 @@ import pickle
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import InputError, VocabularyError
 from mini_bert.text.byte_bpe.alphabet import CHARACTERS, to_bytes, to_characters
+from mini_bert.text.byte_bpe.batch_merging import BatchMerger
 from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.byte_bpe.merging import Merger
 from mini_bert.text.byte_bpe.splitting import words
@@ -96,15 +98,25 @@ def test_every_way_of_merging_gives_the_pieces_of_the_definition(again):
     for _ in range(300):
         letters = b"abc"[: rng.randint(1, 3)]
         merger = random_merger(rng, letters, again)
-        for _ in range(20):
-            word = bytes(rng.choices(letters, k=rng.randint(1, 14)))
+        made = [bytes(rng.choices(letters, k=rng.randint(1, 14))) for _ in range(20)]
+        together = BatchMerger(merger)(made)
+        for word, ids in zip(made, together, strict=True):
             expected = by_definition(merger, word)
+            assert np.frombuffer(ids, np.uint32).tolist() == expected
             assert merger.by_search(word) == expected
             assert merger.by_heap(word) == expected
             assert merger(word) == expected
         assert all(by_definition(merger, spelled) == [piece] for spelled, piece in merger.whole.items())
         found += [len(merger.whole) > 256]
     assert any(found)
+
+
+def test_bytes_without_a_piece_are_left_out_of_many_words_too():
+    merger = Merger({i: bytes([i]) for i in b"ab"} | {300: b"ab"}, [(97, 98, 300)],
+                    [i if i in b"ab" else None for i in range(256)])
+    words = [b"ab", b"xx", b"axb", b"xa"]
+    assert [np.frombuffer(ids, np.uint32).tolist() for ids in BatchMerger(merger)(words)] == [[300], [], [300], [97]]
+    assert [merger(word) for word in words] == [[300], [], [300], [97]]
 
 
 def test_a_long_word_takes_time_in_proportion_to_its_length(roberta):
@@ -154,6 +166,17 @@ def test_ids_alignment_and_arrays_agree_for_any_text(roberta, text):
     ids, lengths = roberta.ids_array([text, "", text])
     assert ids.tolist() == 2 * roberta.ids(text)
     assert lengths.tolist() == [len(encoding.ids) - 2, 0, len(encoding.ids) - 2]
+
+
+def test_many_texts_at_once_have_the_ids_of_each(tokenizer):
+    rng = random.Random(0)
+    made = ["".join(rng.choices("bathermoé日's1!-", k=rng.randint(1, 70))) for _ in range(1000)]
+    texts = [" ".join(made[start : start + 5]) for start in range(0, len(made), 5)]
+    texts += ["", "a  b\n\tc ", "x [MASK] <mask> <|endoftext|> other", "\ud800", *TEXT]
+    ids, lengths = ByteBPETokenizer(tokenizer.spec).ids_array(iter(texts))
+    expected = [tokenizer.ids(text) for text in texts]
+    assert ids.tolist() == [i for row in expected for i in row]
+    assert lengths.tolist() == [len(row) for row in expected]
 
 
 def test_a_first_word_is_like_any_other_with_a_space_in_front(tokenizer):

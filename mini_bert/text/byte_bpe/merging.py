@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-SHORT = 50                    # bytes
+SHORT = 50                    # bytes of a word
 _NEVER = 1 << 60              # the rank of a pair that is not merged
 _NONE = -1                    # the id of a byte that is left out
 

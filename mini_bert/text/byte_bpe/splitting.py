@@ -8,8 +8,8 @@ its own if not.
 
     Don't  say it's 100!   ->   Don | 't |   |  say |  it | 's |  100 | !
 
-`\p{L}`, `\p{N}` and `\s` are written out from unicode_tables.py: `re` has no such classes, and another white space. They
-are long, and slow to search; so runs of ASCII letters, numbers and marks with nothing else after them are tried first.
+`\p{L}`, `\p{N}` and `\s` are written out from unicode_tables.py: `re` lacks the first two, and its white space differs.
+These classes are long, and slow to search, so runs of ASCII that end before ASCII are tried first.
 """
 
 import re

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..chunk_cache import LONGEST, ChunkCache, as_bytes
+from ..chunk_cache import ChunkCache, as_bytes
 from ..pipeline.added_tokens import WHITE_SPACE, AddedToken, Finder
 from ..pipeline.aligned import Span
 from ..pipeline.unicode_forms import nfc
@@ -52,11 +52,12 @@ class WordIds(ChunkCache):
     def find_many(self, words: Iterable[str]) -> None:
         """Find the ids of many words together, which takes less time than one by one."""
         self.make_room()
-        new = [word for word in set(words).difference(self, self.old_generation) if len(word) <= LONGEST]
-        data = dict(zip(new, map(as_utf8, new), strict=True))
-        merged = [word for word in new if len(data[word]) <= SHORT and data[word] not in self.merger.whole]
+        new = {as_utf8(word): word for word in set(words).difference(self, self.old_generation) if len(word) <= SHORT}
+        whole = self.merger.whole
+        merged = [data for data in new if data not in whole]
         if len(merged) >= _MANY:
-            self.update(zip(merged, self._batch([data[word] for word in merged]), strict=True))
+            self.update(zip(map(new.__getitem__, merged), self._batch(merged), strict=True))
+            self.update((new[data], as_bytes(whole[data])) for data in new.keys() & whole.keys())
 
 
 class ByteBPETokenizer(Tokenizer):

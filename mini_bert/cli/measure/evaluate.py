@@ -1,6 +1,5 @@
 """mini-bert evaluate: masked or next-token prediction on a text, or the comprehensive evaluation."""
 
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from ...evaluation.masked_lm import Frequencies, evaluate_corpus
 from ...evaluation.segments import segment_losses
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
-from ...text.corpora.prepare import prepare
+from ...text.corpora.temporary import temporary_corpus
 from ..config_file import ConfigOption
 from ..output import Output, SeedOption, ThreadsOption, table
 from ..use.inference import Model, opened
@@ -95,9 +94,8 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
         known = Corpus(train)
         known.require_vocabulary(tokenizer)
         frequencies = Frequencies(known, network.config.vocab_size)
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
-        found = evaluate_corpus(network, Corpus(made), split="train", length=length, seed=seed, threads=threads,
+    with temporary_corpus(data, tokenizer) as corpus:
+        found = evaluate_corpus(network, corpus, split="train", length=length, seed=seed, threads=threads,
                                 frequencies=frequencies, max_sequences=max_samples)
     source = "the training corpus" if train is not None else "the text itself, without the token"
     figures = table("", "loss", "", right=("loss",))
@@ -122,10 +120,8 @@ def _in_segments(data: list[str], model: str, length: int | None, max_samples: i
     network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     length = network.config.max_seq_length if length is None else length
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(data, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
-        found = segment_losses(network, Corpus(made), split="train", length=length, documents=max_samples,
-                               threads=threads)
+    with temporary_corpus(data, tokenizer) as corpus:
+        found = segment_losses(network, corpus, split="train", length=length, documents=max_samples, threads=threads)
     figures = table("memory", "loss", "perplexity", right=("memory", "loss", "perplexity"))
     for row in found.to_dict()["by_memory"]:
         figures.add_row(f"{row['memory']} tokens", f"{row['loss']:.4f}", f"{row['perplexity']:.1f}")

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -25,8 +24,7 @@ from ...evaluation.tasks.run import find_rate, require_head, run_task, usual_lea
 from ...evaluation.tasks.storage import claim_task, load_task, require_replaceable, save_task
 from ...evaluation.tasks.task_names import Task
 from ...inference.inputs import require_vocabulary
-from ...text.corpora.corpus import Corpus
-from ...text.corpora.prepare import prepare
+from ...text.corpora.temporary import temporary_corpus
 from ...text.tokenizer import Tokenizer
 from ...training.finetune import FinetuneConfig, Progress
 from ...training.workers import workers
@@ -143,9 +141,8 @@ def _searched(data: Task[Any], model: MiniBERT, head: str, config: FinetuneConfi
 def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: Tokenizer, texts: list[str],
                threads: int) -> dict[str, Any]:
     """Masked loss and accuracy on the texts, before and after."""
-    with TemporaryDirectory() as folder:
-        prepare(texts, tokenizer, made := Path(folder) / "corpus", heldout=0.0, workers=1)
-        reports = masked_before_and_after(before, after, Corpus(made), length=min(64, before.config.max_seq_length),
+    with temporary_corpus(texts, tokenizer) as corpus:
+        reports = masked_before_and_after(before, after, corpus, length=min(64, before.config.max_seq_length),
                                           threads=threads)
     return {name: {"loss": report.loss, "masked_accuracy": report.accuracy}
             for name, report in zip(("before", "after"), reports, strict=True)}

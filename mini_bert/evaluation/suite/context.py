@@ -1,11 +1,11 @@
 """The data that the parts of an evaluation share: model, text, tasks, and sample sizes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
@@ -13,9 +13,9 @@ from ...core.model import MiniBERT
 from ...errors import InputError
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import MANIFEST, Corpus
-from ...text.corpora.prepare import prepare
 from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ...text.corpora.temporary import temporary_corpus
 from ...text.tokenizer import Tokenizer
 from ..formats.conllu import Sentence
 from ..formats.reading import load_sentences
@@ -88,15 +88,14 @@ class EvaluationContext:
         self.report: ReportProgress = report or (lambda what, done, total: None)
         self.shared: dict[str, Any] = {}              # results of one part that another part can use
         self._read: dict[Path, list[Sentence]] = {}
-        self._folder: TemporaryDirectory[str] | None = None
+        self._open = ExitStack()
 
     def __enter__(self) -> "EvaluationContext":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._open.close()
 
     @property
     def has_mlm_head(self) -> bool:
@@ -105,10 +104,7 @@ class EvaluationContext:
     @cached_property
     def corpus(self) -> Corpus:
         """The tokenised text."""
-        self._folder = TemporaryDirectory()
-        made = Path(self._folder.name) / "corpus"
-        prepare(self.text, self.tokenizer, made, heldout=0.0, workers=1)
-        return Corpus(made)
+        return self._open.enter_context(temporary_corpus(self.text, self.tokenizer))
 
     @cached_property
     def training_corpus(self) -> Corpus | None:

@@ -11,6 +11,7 @@ turns back, so the backward is the forward with the angles negated. With `global
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .....errors import ConfigError
 from ....arrays import Array, IntArray
@@ -22,6 +23,31 @@ from ....params import Gradients, Parameters
 from ....registry import register
 from .sliding_window import is_global
 from .term import Term
+
+Waves = npt.NDArray[np.complexfloating[Any]]
+
+
+def _waves(angles: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> Waves:
+    waves: Waves = np.exp(1j * angles).astype(np.result_type(dtype, np.complex64))
+    return waves
+
+
+def _turn_pairs(x: Array, waves: Waves) -> Array:
+    """Neighbours (u, v) are the complex number u + i v in memory, and turning it is one multiplication."""
+    neighbours = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
+    turned: Array = (neighbours.view(waves.dtype) * waves).view(x.dtype)
+    return turned
+
+
+def _turn_halves(x: Array, waves: Waves) -> Array:
+    """Three times as slow as neighbours, since the halves must be brought together and parted again."""
+    half = waves.shape[-1]
+    z = np.empty((*x.shape[:-1], half), waves.dtype)
+    z.real, z.imag = x[..., :half], x[..., half:]
+    z *= waves
+    y = np.empty(x.shape, x.dtype)
+    y[..., :half], y[..., half:] = z.real, z.imag
+    return y
 
 
 @register("score_term", "rotary")
@@ -36,40 +62,27 @@ class Rotary(Term):
         if d_k % 2:
             raise ConfigError(f"rotary needs an even number of features per head, not {d_k}.")
         self.frequencies = base ** (-np.arange(0, d_k, 2) / d_k)                 # (d_k / 2,)
-        half = d_k // 2
-        self.first = slice(0, None, 2) if interleaved else slice(0, half)
-        self.second = slice(1, None, 2) if interleaved else slice(half, None)
+        self.turn = _turn_pairs if interleaved else _turn_halves
 
-    def _waves(self, positions: IntArray, like: Array, ctx: Context) -> tuple[Array, Array]:
-        """cos and sin of the angles, (1 or B, 1, positions, d_k / 2), once for all layers."""
-        def compute() -> tuple[Array, Array]:
-            angles = positions[:, None, :, None] * self.frequencies
-            return np.cos(angles).astype(like.dtype), np.sin(angles).astype(like.dtype)
-
-        return ctx.table(("rotary", positions.shape, positions.tobytes(), self.frequencies.tobytes()), compute)
-
-    def _turn(self, x: Array, cos: Array, sin: Array) -> Array:
-        u, v = x[..., self.first], x[..., self.second]
-        y = np.empty(x.shape, x.dtype)
-        y[..., self.first] = u * cos - v * sin
-        y[..., self.second] = u * sin + v * cos
-        return y
+    def _waves(self, positions: IntArray, like: Array, ctx: Context) -> Waves:
+        """exp(i angle), (1 or B, 1, positions, d_k / 2), once for all layers."""
+        return ctx.table(("rotary", positions.shape, positions.tobytes(), self.frequencies.tobytes()),
+                         lambda: _waves(positions[:, None, :, None] * self.frequencies, like.dtype))
 
     def rotate(self, params: Parameters, Q: Array, K: Array, ctx: Context) -> tuple[Array, Array, Any]:
         of_queries = self._waves(ctx.query_positions(), Q, ctx)
         of_keys = self._waves(ctx.key_positions()[None], K, ctx)
-        Q = ctx.hook("turned_Q", self._turn(Q, *of_queries))
-        return Q, ctx.hook("turned_K", self._turn(K, *of_keys)), (of_queries, of_keys)
+        Q = ctx.hook("turned_Q", self.turn(Q, of_queries))
+        return Q, ctx.hook("turned_K", self.turn(K, of_keys)), (of_queries, of_keys)
 
     def rotate_backward(self, dQ: Array, dK: Array, cache: Any, grads: Gradients, ctx: Context) -> tuple[Array, Array]:
-        (q_cos, q_sin), (k_cos, k_sin) = cache
+        of_queries, of_keys = cache
         dQ, dK = ctx.hook("turned_Q", dQ), ctx.hook("turned_K", dK)
-        return self._turn(dQ, q_cos, -q_sin), self._turn(dK, k_cos, -k_sin)
+        return self.turn(dQ, of_queries.conj()), self.turn(dK, of_keys.conj())
 
     def _turn_sequence(self, x: Array, sign: int = 1) -> Array:
         """One sequence (A, T, d_k), for the formula."""
-        angles = np.arange(x.shape[1])[:, None] * self.frequencies
-        return self._turn(x, np.cos(angles), sign * np.sin(angles))
+        return self.turn(x, _waves(sign * np.arange(x.shape[1])[:, None] * self.frequencies, x.dtype))
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         turn = Formula("rotary", "turn({0})", ("turnback(d{y})",), functions={

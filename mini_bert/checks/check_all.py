@@ -53,6 +53,7 @@ def objective_checks(seed: int = 0) -> Iterator[CheckResult]:
     """Every parameter's gradient of each objective's own loss."""
     for word in words("objective"):
         yield from check_objective(word, _smooth(), seed)
+    yield from check_objective("masked + 0.5 next_sentence + token_order", _smooth(), seed, "pairs")      # in one pass
 
 
 def _smooth() -> ModelConfig:

@@ -36,13 +36,16 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
     yield from check_directions(f"task head: {head}", "padding, dropout", model.params, loss, rng)
 
 
-def check_objective(word: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
-    """Every parameter's gradient of an objective's losses, each times a random factor, on its small example."""
+def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: str = "packed") -> Iterator[CheckResult]:
+    """Every parameter's gradient of an objective's losses, each times a random factor, on its small example.
+
+    `sequences` is the training config's word, by which objectives of a sum may share a pass.
+    """
     rng = generator(seed, "objective check", word)
     for _, part in parse_sum(word, "objective"):
         config = ModelConfig.from_dict({**config.to_dict(), **getattr(find("objective", part.name).named, "needs", {})})
     model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
-    objective = objective_from(word, model, micro_batch_size=2)
+    objective = objective_from(word, model, sequences=sequences, micro_batch_size=2)
     objective.params.flat += 0.1 * rng.standard_normal(objective.params.flat.size)
     parts = objective.micro_batches(objective.example(rng))
     factors = {name: float(rng.uniform(0.5, 2.0)) for name in objective.losses}

@@ -134,11 +134,12 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
 
 
 def _other_passes(model: MiniBERT, ids: IntArray, rng: np.random.Generator) -> dict[str, dict[str, Any]]:
-    """What else a pass of this model can be told: a memory, if it keeps one, and an order of its tokens."""
+    """What else a pass of this model can be told: a memory, if it keeps one, an order of its tokens, causal rows."""
     order = {"order": rng.permuted(np.arange(ids.size).reshape(ids.shape) // 2, axis=1)}       # two tokens of each rank
     _, cache = model.encode(rng.permuted(ids, axis=1))
     memory = {"memory": memory_after(cache, 4)} if model.modules.stack.remembers else {}
-    return ({"with memory": memory} if memory else {}) | (
+    causal = {"causal": np.arange(len(ids)) % 2 == 0} if model.modules.can_be_causal != model.modules.causal else {}
+    return ({"with memory": memory} if memory else {}) | ({"in causal rows": causal} if causal else {}) | (
         {"in an order": order, "in an order, with memory": order | memory} if model.modules.stack.orders else {})
 
 

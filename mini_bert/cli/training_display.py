@@ -70,8 +70,9 @@ def _line(record: dict[str, Any]) -> str:
     parts.append("loss not finite" if record["loss"] is None else f"loss {record['loss']:.4f}")
     parts += [f"{name} {value:.4f}" for name, value in record.get("losses", {}).items() if value is not None]
     if record.get("eval_loss") is not None:
-        accuracy = f"  accuracy {record['masked_accuracy']:.1%}" if "masked_accuracy" in record else ""
-        parts.append(f"held-out {record['eval_loss']:.4f}{accuracy}")
+        parts.append(f"held-out {record['eval_loss']:.4f}")
+        parts += [f"{name.removeprefix('masked_').replace('_', ' ')} {value:.1%}" for name, value in record.items()
+                  if name.endswith("accuracy") and value is not None]
     parts.append(f"rate {record['learning_rate']:.2e}")
     if record["grad_norm"] is not None:
         parts.append(f"norm {record['grad_norm']:.2f}")

@@ -72,6 +72,7 @@ class Context:
     types: IntArray | None = None         # (B, T), the segment of each token, where segments are told apart
     memory: Memory | None = None          # what attention reads of earlier tokens
     order: IntArray | None = None         # (B, T), the rank of each token in a factorisation: see `seen`
+    causal: BoolArray | None = None       # (B,), the sequences in which no token may see a later one, if asked for
     hook: Hook = no_hook
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward

@@ -67,6 +67,14 @@ def check_order(order: npt.ArrayLike | None, shape: tuple[int, ...]) -> IntArray
     return ranks.astype(np.int64)
 
 
+def check_rows(rows: npt.ArrayLike | None, B: int, name: str) -> BoolArray | None:
+    """A boolean for each sequence (B,); None if it is True of none."""
+    if rows is None:
+        return None
+    chosen = check_mask(rows, (B,), name, "a batch of so many sequences")
+    return chosen if chosen.any() else None
+
+
 def check_length(config: ModelConfig, T: int, name: str) -> None:
     """Refuse more tokens than there are positions in a table; positions that are relative have no such end."""
     if config.max_seq_length < T and has_last_position(config):

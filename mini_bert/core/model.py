@@ -18,7 +18,7 @@ from .cache import Cache, resolved
 from .config import ModelConfig
 from .context import Context, Dropout, DropoutKey, Memory
 from .hooks import Hook, no_hook
-from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order
+from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order, check_rows
 from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
 from .selection import Selection
@@ -62,18 +62,20 @@ class MiniBERT:
 
     def encode(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                token_types: IntArray | None = None, positions: BoolArray | None = None,
-               memory: Memory | None = None, order: IntArray | None = None, dropout_key: DropoutKey | None = None,
-               recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+               memory: Memory | None = None, order: IntArray | None = None, causal: BoolArray | None = None,
+               dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
+               hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With `positions` (B, T),
         True where the hidden state is wanted, only those rows are computed in the last layer, and the result is (M, H)
         in reading order. `memory` has earlier tokens, which attention reads too. With `order` (B, T), the rank of each
         token in a factorisation, the hidden state of a token is made from those of lower rank alone; the model must
-        have two streams. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops the
-        same elements. With `recompute` the cache holds each
-        layer's input alone, and the backward computes the rest again; with `forward_only` it holds the layers'
-        outputs, and there is no backward. `hook` is called with every value, and may replace it: see core/hooks.py.
+        have two streams. In sequences where `causal` (B,) is True no token sees a later one; the model must have the
+        score term causal_rows. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops
+        the same elements. With `recompute` the cache holds each layer's input alone, and the backward computes the rest
+        again; with `forward_only` it holds the layers' outputs, and there is no backward. `hook` is called with every
+        value, and may replace it: see core/hooks.py.
         """
         ids, key_mask, types, positions = check_batch(
             self.config, input_ids, attention_mask, token_types, positions)
@@ -81,8 +83,11 @@ class MiniBERT:
         if order is not None and not self.modules.stack.orders:
             raise InputError(f"An order of the tokens was given, but this model has one stream (its stack is "
                              f"{self.config.stack}); a model that predicts in any order has the stack two_stream.")
-        ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, check_order(order, ids.shape), hook,
-                      Dropout(dropout_key), recompute, forward_only)
+        if causal is not None and not self.modules.can_be_causal:
+            raise InputError("Causal sequences were asked for, but this model's tokens see what comes after them; its "
+                             "score_terms need causal_rows.")
+        ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, check_order(order, ids.shape),
+                      check_rows(causal, B, "causal"), hook, Dropout(dropout_key), recompute, forward_only)
         x, embeddings = self.modules.embed.forward(self.params, ids, types, ctx)
         cache = Cache(ctx, embeddings)
         x, cache.layers = self.modules.stack.forward(self.params, x, ctx)
@@ -111,15 +116,16 @@ class MiniBERT:
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
-                memory: Memory | None = None, order: IntArray | None = None, dropout_key: DropoutKey | None = None,
-                recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+                memory: Memory | None = None, order: IntArray | None = None, causal: BoolArray | None = None,
+                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
+                hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`.
 
         A model that finds replaced tokens has one logit for each token: (B, T), or (M,).
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
-                                    memory=memory, order=order, dropout_key=dropout_key, recompute=recompute,
-                                    forward_only=forward_only, hook=hook)
+                                    memory=memory, order=order, causal=causal, dropout_key=dropout_key,
+                                    recompute=recompute, forward_only=forward_only, hook=hook)
         rows = hidden.reshape(-1, self.config.hidden_size)
         logits, cache.head = self.modules.mlm_head.forward(self.params, rows, cache.ctx)
         logits = hook("logits", logits)
@@ -146,6 +152,12 @@ class MiniBERT:
             del flat, dlogits                     # the largest arrays of all
         self.encode_backward(dhidden.reshape(cache.shape_of(self.config.hidden_size)), cache, grads, forget=forget,
                              last=last, hook=hook)
+
+    def require_words(self) -> None:
+        """Refuse a model whose logits are not of words; one without a head is refused by `forward` itself."""
+        if self.modules.finds_replaced:
+            raise InputError("This model says which tokens were replaced, and predicts no words; the generator that it "
+                             "was trained with does.")
 
     def logits_of(self, hidden: Array) -> Array:
         """Hidden rows (N, H) of any layer -> logits (N, V), by the MLM head alone."""
@@ -218,7 +230,7 @@ class MiniBERT:
 
     def get_parameter_count(self) -> int:
         """Distinct numbers: what is tied counts once."""
-        return self.params.flat.size
+        return sum(self.params[name].size for name in self.params)
 
     def set_training(self, training: bool) -> None:
         """Kept for scripts that call it: a pass has dropout exactly if it is given a dropout_key."""

@@ -80,6 +80,10 @@ class ScoreTerm(Protocol):
     def hides_future(self) -> bool:
         """May no query see a later key?"""
 
+    @property
+    def hides_future_if_asked(self) -> bool:
+        """Or in the sequences of a pass that ask for it? (Context.causal)"""
+
     def allowed(self, ctx: Context) -> BoolArray | None:
         """The keys that a query may see (1 or B, m, T), or None for all."""
 

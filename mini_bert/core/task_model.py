@@ -72,15 +72,16 @@ class TaskModel(MiniBERT):
 
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None, memory: Memory | None = None,
-                order: IntArray | None = None, dropout_key: DropoutKey | None = None, recompute: bool = False,
-                forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+                order: IntArray | None = None, causal: BoolArray | None = None, dropout_key: DropoutKey | None = None,
+                recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
         """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
 
         `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be
         answers: (M, C) of tokens, and minus infinity elsewhere in spans. Arguments as for `encode`.
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory, order=order,
-                                    dropout_key=dropout_key, recompute=recompute, forward_only=forward_only, hook=hook)
+                                    causal=causal, dropout_key=dropout_key, recompute=recompute,
+                                    forward_only=forward_only, hook=hook)
         B, T, H = hidden.shape
         everything = np.ones((B, T), bool)
         real = self._real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)

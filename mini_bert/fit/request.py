@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
+from ..core.modules.assembly import Modules
 from ..errors import CheckpointError, ConfigError, CorpusError
 from ..factory import load
 from ..files import Lock, claimed, lock_directory, recover, remove_directory, write_files
@@ -71,6 +72,9 @@ class FitRequest:
         model, training = self.settings(initial, self.vocab_size or LARGEST_VOCABULARY)
         training.resolved(model)
         require_suitable(model, training)
+        if not Modules(model).predicts_words:
+            raise ConfigError("A fit needs a model with a head for masked language modelling; model.mlm_head is "
+                              f"{model.mlm_head}.")
         for name in self.sources:
             if name == "-" or Path(name).is_fifo():
                 raise CorpusError("A fit reads its text more than once; save piped text to a file first.")

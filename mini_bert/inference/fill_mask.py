@@ -26,6 +26,7 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
     Several masks are filled independently: each distribution is conditioned on all of them being masked.
     """
     require_vocabulary(model, tokenizer)
+    model.require_words()
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
     ids = tokenizer.encode(tokenizer.with_mask(text))

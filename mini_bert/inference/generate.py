@@ -1,4 +1,4 @@
-"""Text from a causal model, token by token.
+"""Text from a causal model, or from one that can be asked to be causal, token by token.
 
 The keys and values of all tokens so far are kept, so that each new token costs one row of every layer instead of a pass
 over the whole text. A text longer than the model's window goes on from its second half.
@@ -87,20 +87,22 @@ class Sampling:
 def generate_ids(model: MiniBERT, prompts: IntArray, tokens: int, sampling: Sampling | None = None,
                  words: IntArray | None = None) -> Iterator[IntArray]:
     """The next tokens of prompts (B, T) of one length: (B,) ids at a time, `words` alone if they are given."""
-    if not model.modules.causal or not model.modules.predicts_words:
+    if not model.modules.can_be_causal or not model.modules.predicts_words:
         raise InputError("This model cannot generate: its tokens see what comes after them, or it has no head for "
-                         "words; a causal model is mini-gpt, or a GPT-2.")
+                         "words; a causal model is mini-gpt, a GPT-2, or one that has learned the objective hybrid.")
     if tokens < 1:
         raise InputError(f"At least one token must be asked for, not {tokens}.")
     sampling, window = sampling or Sampling(), model.config.max_seq_length
     known = np.asarray(prompts)
     memory, fresh = KeyValues(window), known[:, -window:]
+    causal = None if model.modules.causal else np.ones(len(known), bool)
     for number in range(tokens):
         if memory.length + fresh.shape[1] > window:               # the window is full: go on from its second half
             memory, fresh = KeyValues(window), known[:, -max(window // 2, 1) :]
         last = np.zeros(fresh.shape, bool)
         last[:, -1] = True
-        logits, _ = model.forward(fresh, positions=last, memory=memory, forward_only=True)       # (B, V)
+        logits, _ = model.forward(fresh, positions=last, memory=memory, causal=causal,
+                                  forward_only=True)                                              # (B, V)
         memory.length += fresh.shape[1]
         drawn = sampling.draw(logits if words is None else logits[:, words], number)
         fresh = (drawn if words is None else words[drawn])[:, None]

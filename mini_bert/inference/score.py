@@ -50,6 +50,7 @@ def score(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_
 
 
 def _masked_one_by_one(model: MiniBERT, tokenizer: Tokenizer, ids: list[int], places: range) -> list[float]:
+    model.require_words()
     rows, mask = pad_sequences([ids] * len(places), tokenizer.vocabulary.pad)
     positions = np.zeros(rows.shape, bool)
     positions[np.arange(len(places)), list(places)] = True

@@ -5,22 +5,23 @@
 Only the masked rows are computed in the last layer and the head.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrays import BoolArray, IntArray
+from ..core.arrays import Array, BoolArray, IntArray
 from ..core.config import MASK, PAD
-from ..core.context import DropoutKey
+from ..core.context import Context, DropoutKey
 from ..core.gradients import add_mlm_gradients
 from ..core.model import MiniBERT
 from ..core.module import Sizes
-from ..core.ops.cross_entropy import target_losses
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, target_losses
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
-from ..text.batches import MLMBatch, MLMBatches
+from ..errors import ConfigError
+from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
 from ..text.corpora.corpus import Corpus
 from .objective import BatchSettings, CorpusObjective, Team
 
@@ -29,22 +30,37 @@ EVAL_SEED = 0                 # held-out masks are the same in every run, so tha
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time."""
+    """Of one model, `micro_batch_size` sequences at a time. Other objectives on rows of one pass inherit from it."""
 
     main: str = "masked"
-    made_by: type[MLMBatches] = MLMBatches
+    made_by: Callable[..., MLMBatches] = MLMBatches
+    shares_pass = True
 
     def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
+        self.require_suitable(model)
         self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
         self.params: Parameters = model.params
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
-    def batches(self, corpus: Corpus, config: BatchSettings) -> MLMBatches:
+    def require_suitable(self, model: MiniBERT) -> None:
+        """Refuse a model that cannot learn it."""
+        if not model.modules.predicts_words:
+            raise ConfigError(f"The objective {self.main} needs a model with a head for masked language modelling; "
+                              f"model.mlm_head is {model.config.mlm_head}.")
+
+    def mode(self, sequences: str) -> type[Sequences]:
+        """The sequences that it learns from, where the config has this word."""
+        return MODES[sequences]
+
+    def batches(self, corpus: Corpus, config: BatchSettings, mode: type[Sequences] | None = None) -> MLMBatches:
+        """`mode` is another kind of sequences, as an objective that reads the same pass may need."""
         return self.made_by(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
-                            mode=config.sequences, bucket=config.bucket, masking=config.masking(), seed=config.seed)
+                            mode=mode or self.mode(config.sequences), bucket=config.bucket, masking=config.masking(),
+                            seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
-        return heldout_batches(corpus, config, made_by=self.made_by) if corpus.manifest.heldout_documents else []
+        return heldout_batches(corpus, config, made_by=self.made_by, mode=self.mode(config.sequences)) \
+            if corpus.manifest.heldout_documents else []
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
         return micro_batches(batch, self.micro_batch_size)
@@ -62,9 +78,24 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
                                     dropout_key=key, recompute=self.recompute, last=True, factor=factors[self.main])
         return {self.main: loss}
 
+    def reads(self, part: MLMBatch) -> BoolArray:
+        """The tokens (B, T) whose hidden rows the loss reads."""
+        return part.mask_positions
+
+    def add_loss(self, rows: Array, part: MLMBatch, ctx: Context, grads: Gradients,
+                 factor: float) -> tuple[float, Array]:
+        """From the hidden rows (M, H) that it reads: the summed loss, and `factor` times its gradient by these rows.
+
+        Adds the gradients of the head. `add_gradients` is the same with a pass of its own, in less memory.
+        """
+        head = self.model.modules.mlm_head
+        logits, cache = head.forward(self.model.params, rows, ctx)
+        loss, kept = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
+        return loss, head.backward(cross_entropy_backward(factor, kept, overwrite=True), cache, grads, ctx)
+
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         found = masked_predictions(self.model, parts, team)
-        return {self.main: float(found.loss.mean()), "masked_accuracy": float(found.right.mean())}
+        return {self.main: float(found.loss.mean()), f"{self.main}_accuracy": float(found.right.mean())}
 
     def example(self, rng: np.random.Generator) -> MLMBatch:
         mask = np.arange(7) < np.array([7, 4, 2])[:, None]
@@ -75,33 +106,44 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
     def floats(self, sequences: int, masking_rate: float) -> int:
         config = self.model.config
-        tokens = sequences * config.max_seq_length
-        masked = max(1, round(masking_rate * tokens))
-        kept = self.model.modules.floats(Sizes(tokens, masked, config.max_seq_length))
-        # gradients on their way through one layer; the logits become their gradient in place
-        inside = tokens * (5 * config.hidden_size + 2 * config.intermediate_size)
-        return kept + max(masked * config.vocab_size, inside)
+        masked = max(1, round(masking_rate * sequences * config.max_seq_length))
+        return pass_floats(self.model, sequences, masked, config.vocab_size)
 
 
-def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
-    """The batch in parts of `size` sequences, each as wide as its longest; parts with nothing masked are left out."""
+def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int:
+    """Numbers in memory at the peak of a backward from so many rows, each with so many outputs."""
+    config = model.config
+    tokens = sequences * config.max_seq_length
+    kept = model.modules.floats(Sizes(tokens, rows, config.max_seq_length))
+    # gradients on their way through one layer; the logits become their gradient in place
+    inside = tokens * (5 * config.hidden_size + 2 * config.intermediate_size)
+    return kept + max(rows * outputs, inside)
+
+
+def cut(batch: MLMBatch, size: int) -> list[MLMBatch]:
+    """The batch in parts of `size` sequences, each as wide as its longest."""
     parts = []
     for start in range(0, len(batch.input_ids), size):
         rows = slice(start, start + size)
-        if batch.mask_positions[rows].any():
-            width = int(batch.attention_mask[rows].sum(axis=1).max())
-            parts.append(MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
-                                    for field in batch)))  # type: ignore[arg-type]
+        width = int(batch.attention_mask[rows].sum(axis=1).max())
+        parts.append(MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
+                                for field in batch)))  # type: ignore[arg-type]
     return parts
 
 
+def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
+    """The same; parts with nothing masked are left out."""
+    return [part for part in cut(batch, size) if part.mask_positions.any()]
+
+
 def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8,
-                    made_by: type[MLMBatches] = MLMBatches) -> list[MLMBatch]:
+                    made_by: Callable[..., MLMBatches] = MLMBatches, mode: str | type[Sequences] | None = None,
+                    parts: Callable[[MLMBatch, int], list[MLMBatch]] = micro_batches) -> list[MLMBatch]:
     """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
     batches = made_by(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
-                      mode=config.sequences, seed=EVAL_SEED)
+                      mode=mode or config.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-config.eval_sequences // size))
-    return [part for step in range(wanted) for part in micro_batches(batches[step], size)]
+    return [part for step in range(wanted) for part in parts(batches[step], size)]
 
 
 class MaskedPredictions(NamedTuple):
@@ -114,11 +156,13 @@ class MaskedPredictions(NamedTuple):
 
 def masked_predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Team) -> MaskedPredictions:
     """How a model does at the masked positions, without dropout. Each masked token counts the same."""
+    model.require_words()
 
     def one(batch: MLMBatch) -> tuple[npt.NDArray[np.float64], BoolArray]:
         with np.errstate(over="ignore", invalid="ignore"):
             logits, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                      positions=batch.mask_positions, order=batch.order, forward_only=True)
+                                      positions=batch.mask_positions, order=batch.order, causal=batch.causal,
+                                      forward_only=True)
         targets: IntArray = batch.target_ids[batch.mask_positions]
         right = logits.argmax(axis=1) == targets
         return target_losses(logits, targets), right

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from ..core.context import DropoutKey
+from ..core.model import MiniBERT
 from ..core.params import Gradients, Parameters
 from ..text.corpora.corpus import Corpus
 from ..text.masking import Masking
@@ -99,11 +100,13 @@ class Objective(Protocol[Batch_contra, Part]):
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     """What is learned from running text: an objective for the slot `objective`.
 
-    A class that inherits from this one has defaults for the last five methods. A step must depend on the objective's
+    A class that inherits from this one has defaults for the last six methods. A step must depend on the objective's
     state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
     """
 
     needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can
+    shares_pass: ClassVar[bool] = False           # can others read the same pass? (one_pass.py; it is not inherited)
+    of_words: ClassVar[bool] = True               # is the main loss that of predicting words, as a unigram can?
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[Batch]:
         """The batches of a run, by step."""
@@ -141,3 +144,7 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take the state that `state` gave when a checkpoint was written."""
         return None
+
+    def companions(self) -> Mapping[str, MiniBERT]:
+        """Further models that learn, by name; they are saved beside `best` and `final`."""
+        return {}

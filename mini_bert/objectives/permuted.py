@@ -40,7 +40,7 @@ class PermutedBatches(MLMBatches):
     def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
         ordinary = rows.attention_mask & self.sequences.vocabulary.ordinary[rows.ids]
         ranks = permuted_ranks(ordinary, keyed_bits(numbers, rows.ids.shape[1], self.seed, "permutation", epoch))
-        return MLMBatch(rows.ids, rows.ids, ranks > 0, rows.attention_mask, rows.token_types, rows.is_next, ranks)
+        return MLMBatch(rows.ids, rows.ids, ranks > 0, rows.attention_mask, rows.token_types, order=ranks)
 
 
 @register("objective", "permuted")

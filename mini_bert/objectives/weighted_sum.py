@@ -4,7 +4,7 @@
 
 Every objective makes its own batch of each step, cuts it into its own micro-batches, and keeps the names of its losses
 and figures; a step computes the micro-batches of the first objective, then those of the second, numbered one after the
-other. Two losses that read the same pass of the model are cheaper as one objective with two losses.
+other. Objectives that can read the same pass of the model are put together before: one_pass.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.context import DropoutKey
+from ..core.model import MiniBERT
 from ..core.params import Gradients, Parameters
 from ..errors import ConfigError
 from ..text.corpora.corpus import Corpus
@@ -32,7 +33,7 @@ class _Of(NamedTuple):
     part: Any
 
 
-class WeightedSum(CorpusObjective[tuple[Any, ...], _Of]):
+class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
     """Objectives of one model as one. The main loss is that of the first, or the one that is named."""
 
     def __init__(self, terms: Sequence[Term], main: str = ""):
@@ -54,19 +55,21 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], _Of]):
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[tuple[Any, ...]]:
         return _Together([objective.batches(corpus, config) for objective in self.objectives])
 
-    def micro_batches(self, batch: tuple[Any, ...]) -> list[_Of]:
+    def micro_batches(self, batch: tuple[Any, ...]) -> Sequence[Any]:
         return [_Of(j, part) for j, (objective, own) in enumerate(zip(self.objectives, batch, strict=True))
                 for part in objective.micro_batches(own)]
 
     def tokens(self, batch: tuple[Any, ...]) -> int:
         return sum(objective.tokens(own) for objective, own in zip(self.objectives, batch, strict=True))
 
-    def counts(self, part: _Of) -> Mapping[str, int]:
-        return self.objectives[part.term].counts(part.part)
+    def counts(self, part: Any) -> Mapping[str, int]:
+        objective: CorpusObjective[Any, Any] = self.objectives[part.term]
+        return objective.counts(part.part)
 
-    def add_gradients(self, part: _Of, grads: Gradients, key: DropoutKey | None,
+    def add_gradients(self, part: Any, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        return self.objectives[part.term].add_gradients(part.part, grads, key, factors)
+        objective: CorpusObjective[Any, Any] = self.objectives[part.term]
+        return objective.add_gradients(part.part, grads, key, factors)
 
     def example(self, rng: np.random.Generator) -> tuple[Any, ...]:
         return tuple(objective.example(rng) for objective in self.objectives)
@@ -86,8 +89,16 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], _Of]):
                     found[f"{objective.main}_{name}" if name in found else name] = value
         return found
 
+    @property
+    def _main_term(self) -> int:
+        return next(j for j, objective in enumerate(self.objectives) if self.main in objective.losses)
+
+    @property
+    def of_words(self) -> bool:       # type: ignore[override]
+        return self.objectives[self._main_term].of_words
+
     def main_parts(self, parts: Sequence[_Of]) -> Sequence[Any]:
-        main = next(j for j, objective in enumerate(self.objectives) if self.main in objective.losses)
+        main = self._main_term
         return self.objectives[main].main_parts([part.part for part in parts if part.term == main])
 
     def floats(self, sequences: int, masking_rate: float) -> int:
@@ -96,6 +107,9 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], _Of]):
     def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:
         for objective in self.objectives:
             objective.feedback(step, {name: losses[name] for name in objective.losses if name in losses}, figures)
+
+    def companions(self) -> Mapping[str, MiniBERT]:
+        return {name: model for objective in self.objectives for name, model in objective.companions().items()}
 
     def state(self) -> dict[str, Any]:
         """Each objective's state under its number."""

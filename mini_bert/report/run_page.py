@@ -9,11 +9,14 @@ from ..analysis.doctor.doctor import Diagnosis, examine_record
 from ..analysis.doctor.reference import ReferenceCurve, reference_curve
 from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..errors import MiniBertError
+from ..evaluation.probabilities import Floats
 from ..inference.examples import Example, examples
 from .chart import Line, line_chart
 from .page import BASELINES, example_html, facts, page, paragraph, section, table
 
 _POINTS = 400                 # in a line; more cannot be seen
+_SHARES = ("accuracy", "recall")      # how the names of such figures end
+_NO_LEVELS = "The main loss is not that of predicting words, so there are no guesses by frequency to compare it with."
 
 
 def run_page(run: RunRecord) -> str:
@@ -57,18 +60,23 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
         seeds = f", with the range of {reference.seeds} seeds" if banded else ""
         explained += (f" The reference is the held-out loss of the shipped model {reference.name} after the same "
                       f"number of tokens{seeds}.")
-    tokens, accuracy = run.column("tokens"), run.column("masked_accuracy")
-    measured = np.isfinite(accuracy) & np.isfinite(tokens)
+    tokens = run.column("tokens")
     charts = [line_chart(lines, x_label="tokens", y_label="loss", levels=levels)]
     several = [_line(name + suffix, tokens[there], values[there]) for key, suffix in (("losses", ""), ("eval_losses",
                ", held out")) for name, values in run.by_name(key).items()
                for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
     if several:
         charts.append(line_chart(several, x_label="tokens", y_label="each loss of the objective"))
-    if measured.any():
-        charts.append(line_chart([_line("accuracy", tokens[measured], accuracy[measured])],
-                                 x_label="tokens", y_label="masked accuracy, held out"))
-    return [*charts, paragraph(explained)]
+    if shares := [_line(name.replace("_", " "), tokens[there], values[there]) for name, values in _shares(run).items()
+                  for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]:
+        charts.append(line_chart(shares, x_label="tokens", y_label="share of right answers, held out"))
+    return [*charts, paragraph(explained if run.of_words else _NO_LEVELS)]
+
+
+def _shares(run: RunRecord) -> dict[str, Floats]:
+    """The figures of held-out text that are shares of right answers, by name."""
+    names = dict.fromkeys(name for record in run.records for name in record if name.endswith(_SHARES))
+    return {name: run.column(name) for name in names}
 
 
 def _reference(run: RunRecord, tokens: float) -> ReferenceCurve | None:

@@ -4,7 +4,7 @@ A sequence is [CLS] tokens [SEP], or as the tokenizer's template says, at most T
 of its batch. The modes are
   packed:     a window of a document's running text; only the last window of a document may be short
   sentences:  one sentence
-  pairs:      two sentences with token types; the second is the next one in the text or, half of the time, a random one
+  pairs:      two sentences with token types, one after the other in the text; sentence_pairs.py has other pairs
 
 The batch of any step can be computed directly: the order within an epoch is a permutation keyed by (seed, epoch), and
 a mask is keyed by (seed, epoch, sequence).
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CorpusError
-from ..randomness import generator
 from .corpora.corpus import Corpus
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
@@ -34,7 +33,8 @@ class PaddedSequences(NamedTuple):
     ids: IntArray
     attention_mask: BoolArray
     token_types: IntArray | None = None
-    is_next: BoolArray | None = None      # (B,), for pairs
+    relation: IntArray | None = None      # (B,), of pairs that are not all alike: 0 if they are as in the text
+    taken: BoolArray | None = None        # what an objective has changed already, and another may not choose
 
 
 class Sequences(ABC):
@@ -137,7 +137,7 @@ class SentenceSequences(Sequences):
 
 
 class PairSequences(SentenceSequences):
-    """[CLS] sentence [SEP] sentence [SEP]: consecutive or, half of the time, with a random second sentence."""
+    """[CLS] sentence [SEP] sentence [SEP]: two sentences of a document, one after the other."""
 
     def __init__(self, corpus: Corpus, split: str, T: int):
         least = corpus.tokenizer.template.added(pair=True) + 2
@@ -145,7 +145,6 @@ class PairSequences(SentenceSequences):
             raise CorpusError(f"max_seq_length must be at least {least} for pairs, room for two tokens and the special "
                               f"tokens around them, such as [CLS], not {T}.")
         super().__init__(corpus, split, T)
-        self._all = SentenceSequences(corpus, split, T)
         if not len(self):
             raise CorpusError(f"There are no pairs in the split {split!r} of {corpus.directory}: no document has two "
                               "sentences.")
@@ -153,39 +152,40 @@ class PairSequences(SentenceSequences):
     def count(self) -> IntArray:
         return super().count() - 1            # the last sentence of a document has no successor
 
-    def lengths(self, numbers: IntArray) -> IntArray:
-        """Lengths with the true next sentence, which may not be the one drawn: an estimate to sort by."""
+    def _first(self, numbers: IntArray) -> IntArray:
+        """The first sentence of each pair, by its number in the whole corpus."""
         documents, place = self.locate(numbers)
-        first = self.corpus.documents[documents].astype(np.int64) + place
+        firsts: IntArray = self.corpus.documents[documents].astype(np.int64) + place
+        return firsts
+
+    def lengths(self, numbers: IntArray) -> IntArray:
+        """Lengths with the sentences as they are in the text, which may not be those drawn: an estimate to sort by."""
+        first = self._first(numbers)
         (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
         lengths: IntArray = np.minimum(a_end - a + b_end - b + self.template.added(pair=True), self.T)
         return lengths
 
+    def pairs(self, numbers: IntArray, epoch: int, seed: int) -> tuple[IntArray, IntArray, IntArray | None]:
+        """The two sentences of each pair, by their numbers in the whole corpus, and how they relate, if they differ."""
+        first = self._first(numbers)
+        return first, first + 1, None
+
     def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
-        rows = [self._pair(int(number), generator(seed, "pair", epoch, number)) for number in numbers]
-        width = max(len(a) + len(b) for a, b, _ in rows) + self.template.added(pair=True)
+        first, second, relation = self.pairs(numbers, epoch, seed)
+        added, tokens = self.template.added(pair=True), self.corpus.tokens
+        spans = np.stack([*self._sentence(first), *self._sentence(second)], axis=1).tolist()
+        rows = [truncate_longest_first(tokens[a:a_end], tokens[b:b_end], self.T - added)
+                for a, a_end, b, b_end in spans]
+        width = max(len(a) + len(b) for a, b in rows) + added
         ids = np.full((len(rows), width), self.vocabulary.pad, np.int64)
         types, mask = np.zeros_like(ids), np.zeros(ids.shape, bool)
-        for row, (a, b, _) in enumerate(rows):
+        for row, (a, b) in enumerate(rows):
             whole, its_types = self.template.apply(a.tolist(), b.tolist())
             ids[row, : len(whole)], types[row, : len(whole)] = whole, its_types
             mask[row, : len(whole)] = True
-        return PaddedSequences(ids, mask, types, np.array([is_next for *_, is_next in rows]))
-
-    def _pair(self, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray, bool]:
-        documents, place = self.locate(np.array([number]))
-        first = int(self.corpus.documents[documents[0]]) + int(place[0])
-        # each earlier document has one sentence more than it has pairs
-        in_split = number + int(np.searchsorted(self.documents, documents[0]))
-        others = len(self._all) - 2                       # all but the first sentence and its successor
-        is_next = others == 0 or bool(rng.random() < 0.5)
-        spans = [self._sentence(np.array([first])), self._sentence(np.array([first + 1]))]
-        if not is_next:
-            draw = int(rng.integers(others))
-            spans[1] = self._all.spans(np.array([draw if draw < in_split else draw + 2]))
-        a, b = (self.corpus.tokens[int(start[0]) : int(end[0])] for start, end in spans)
-        a, b = truncate_longest_first(a, b, self.T - self.template.added(pair=True))
-        return a, b, is_next
+        if ids.max() >= len(self.vocabulary):
+            raise self._damaged()
+        return PaddedSequences(ids, mask, types, relation)
 
 
 MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": SentenceSequences,
@@ -209,8 +209,10 @@ class MLMBatch(NamedTuple):
     mask_positions: BoolArray
     attention_mask: BoolArray
     token_types: IntArray | None = None
-    is_next: BoolArray | None = None      # (B,)
+    relation: IntArray | None = None      # (B,), of pairs: 0 if they are as in the text
     order: IntArray | None = None         # the rank of each token, where tokens are predicted in an order
+    causal: BoolArray | None = None       # (B,), the sequences that are read causally, which come last
+    draws: npt.NDArray[np.float64] | None = None      # a number in [0, 1) for each token, where a pass draws something
 
 
 class MLMBatches:
@@ -221,13 +223,14 @@ class MLMBatches:
     """
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int = 64, batch_size: int = 32,
-                 mode: str = "packed", masking: Masking | None = None, bucket: bool = False, seed: int = 0):
-        if mode not in MODES:
+                 mode: str | type[Sequences] = "packed", masking: Masking | None = None, bucket: bool = False,
+                 seed: int = 0):
+        if isinstance(mode, str) and mode not in MODES:
             raise CorpusError(f"There is no sequence mode {mode!r}; choose one of {', '.join(MODES)}.")
         for name, number in (("batch_size", batch_size), ("max_seq_length", max_seq_length)):
             if not isinstance(number, int | np.integer) or number < 1:
                 raise CorpusError(f"{name} must be a whole number of at least 1, not {number}.")
-        self.sequences = MODES[mode](corpus, split, max_seq_length)
+        self.sequences = (MODES[mode] if isinstance(mode, str) else mode)(corpus, split, max_seq_length)
         self.batch_size, self.bucket, self.seed = batch_size, bucket, seed
         self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
@@ -263,13 +266,25 @@ class MLMBatches:
         return epoch, parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
 
     def __getitem__(self, step: int) -> MLMBatch:
+        return self.batch(*self.rows(step), step)
+
+    def rows(self, step: int) -> tuple[PaddedSequences, int, IntArray]:
+        """The sequences of a step, as they are in the text, with their epoch and their numbers."""
         if step < 0:
             raise IndexError("steps count from 0")
         epoch, numbers = self.numbers(step)
-        return self.batch(self.sequences.fill(numbers, epoch, self.seed), epoch, numbers, step)
+        return self.sequences.fill(numbers, epoch, self.seed), epoch, numbers
 
     def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
         """These sequences with what is to be predicted. Batches for other objectives override this."""
-        masked, positions = self.masking(rows.ids, self.sequences.vocabulary, seed=self.seed, epoch=epoch,
-                                         sequences=numbers, step=step)
-        return MLMBatch(masked, rows.ids, positions, rows.attention_mask, rows.token_types, rows.is_next)
+        vocabulary, taken = self.sequences.vocabulary, rows.taken
+        ids = rows.ids if taken is None else np.where(taken, vocabulary.mask, rows.ids)      # special: never chosen
+        masked, positions = self.masking(ids, vocabulary, seed=self.seed, epoch=epoch, sequences=numbers, step=step)
+        return unmarked(rows)._replace(input_ids=masked if taken is None else np.where(taken, rows.ids, masked),
+                                       mask_positions=positions)
+
+
+def unmarked(rows: PaddedSequences) -> MLMBatch:
+    """Sequences as a batch in which nothing is to be predicted yet."""
+    return MLMBatch(rows.ids, rows.ids, np.zeros_like(rows.attention_mask), rows.attention_mask, rows.token_types,
+                    rows.relation)

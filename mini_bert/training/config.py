@@ -129,8 +129,9 @@ class TrainingConfig(Settings):
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
     """What the config's words name, for this model."""
-    return objective_from(config.objective, model, config.main_loss, micro_batch_size=config.micro_batch_size,
-                          recompute=config.gradient_checkpointing, seed=config.seed)
+    return objective_from(config.objective, model, config.main_loss, config.sequences,
+                          micro_batch_size=config.micro_batch_size, recompute=config.gradient_checkpointing,
+                          seed=config.seed)
 
 
 def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
-from ..core.modules.assembly import Modules
+from ..core.modules.assembly import parameter_specs
 from ..core.registry import make
 from ..errors import ConfigError
 from ..text.corpora.corpus import Corpus
@@ -15,14 +15,16 @@ from .inits.normal import Init
 if TYPE_CHECKING:
     from .config import TrainingConfig
 
+_BIAS = "mlm_head_b"
+
 
 def require_suitable(config: ModelConfig, training: "TrainingConfig") -> None:
     """Refuse a start that a model of this config cannot have."""
     init: Init = make("init", training.init)
     init.check(config)
-    if not Modules(config).predicts_words:
-        raise ConfigError("Training needs a model with a head for masked language modelling; model.mlm_head is "
-                          f"{config.mlm_head}.")
+    if training.frequency_bias and _BIAS not in {spec.name for spec in parameter_specs(config)}:
+        raise ConfigError("training.frequency_bias needs a model with a bias for each word; its mlm_head, "
+                          f"{config.mlm_head}, has none.")
 
 
 def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -> MiniBERT:
@@ -41,4 +43,4 @@ def _set_frequency_bias(model: MiniBERT, corpus: Corpus) -> None:
     counts = np.zeros(model.config.vocab_size)
     for tokens in corpus.token_chunks("train"):
         counts += np.bincount(tokens, minlength=len(counts))
-    model.params["mlm_head_b"][...] = np.log((counts + 1) / (counts.sum() + len(counts)))
+    model.params[_BIAS][...] = np.log((counts + 1) / (counts.sum() + len(counts)))

@@ -26,6 +26,7 @@ from .runs.checkpoints import (
     read_arrays,
     read_state,
     remove_older,
+    require_no_link,
     write_checkpoint,
 )
 from .runs.log import Log
@@ -236,10 +237,17 @@ class Trainer:
         return 2 * self.objective.params.flat.nbytes + sum(array.nbytes for array in self.optimiser.state.values())
 
     def _save_model(self, name: str) -> None:
-        """The model alone, with the weights to be used."""
-        if self.run is not None:
-            with self.optimiser.evaluation_weights():
-                write_checkpoint(self.run / name, self.model, self.tokenizer, self.state.to_json())
+        """The model alone, with the weights to be used; before it the models that learn beside it, each in a directory
+        of its own, so that they are there if the model is."""
+        if self.run is None:
+            return
+        with self.optimiser.evaluation_weights():
+            for companion, model in self.objective.companions().items():
+                folder = self.run / companion
+                require_no_link(folder)
+                folder.mkdir(exist_ok=True)
+                write_checkpoint(folder / name, model, self.tokenizer, self.state.to_json())
+            write_checkpoint(self.run / name, self.model, self.tokenizer, self.state.to_json())
 
     def restore(self, checkpoint: Path) -> None:
         """Go on from a checkpoint, whose parameters the model has already."""

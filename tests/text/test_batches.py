@@ -1,6 +1,7 @@
 """Sequences, batches and masks from a corpus."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mini_bert.text.batches import BUCKET, MLMBatches, PackedSequences, PairSequ
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
+from mini_bert.text.sentence_pairs import RandomPairs, SwappedPairs
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
@@ -53,27 +55,64 @@ def test_each_sentence_sequence_is_one_sentence(corpus):
         assert row[: int(mask.sum())].tolist() == [CLS, *sentence, SEP]
 
 
-def test_half_of_the_pairs_are_consecutive(corpus):
-    sequences = PairSequences(corpus, "train", 40)
-    numbers = np.arange(len(sequences))
-    rows = sequences.fill(numbers, 0, 0)
-    assert 0.35 < rows.is_next.mean() < 0.65
-    following = {tuple(a.tolist()): tuple(b.tolist()) for n in corpus.split("train")
-                 for a, b in zip(*(list(corpus.document_sentences(n))[k:] for k in (0, 1)), strict=False)}
-    for ids, types, mask, is_next in zip(rows.ids, rows.token_types, rows.attention_mask, rows.is_next, strict=True):
+def sentences_of(rows):
+    """The two sentences of each row, without special tokens, and the row's types, checked."""
+    for ids, types, mask in zip(rows.ids, rows.token_types, rows.attention_mask, strict=True):
         real = ids[mask].tolist()
         cut = real.index(SEP)
+        assert real[0] == CLS
+        assert real[-1] == SEP
         assert (types[: cut + 1] == 0).all()
         assert (types[cut + 1 : len(real)] == 1).all()
-        assert real[-1] == SEP
-        if is_next and len(real) < 40:
-            assert following[tuple(real[1:cut])] == tuple(real[cut + 1 : -1])
-        elif len(real) < 40:
-            assert following[tuple(real[1:cut])] != tuple(real[cut + 1 : -1])
-            assert real[1:cut] != real[cut + 1 : -1]
+        yield tuple(real[1:cut]), tuple(real[cut + 1 : -1])
+
+
+@pytest.fixture(scope="module")
+def documents(corpus):
+    """For each sentence of the training text: the documents it is in, and the sentences that follow it."""
+    found, following = {}, {}
+    for number in corpus.split("train"):
+        sentences = [tuple(sentence.tolist()) for sentence in corpus.document_sentences(number)]
+        for sentence in sentences:
+            found.setdefault(sentence, set()).add(number)
+        for a, b in pairwise(sentences):
+            following.setdefault(a, set()).add(b)
+    return found, following
+
+
+def test_pairs_are_consecutive_sentences(corpus, documents):
+    sequences = PairSequences(corpus, "train", 40)
+    rows = sequences.fill(np.arange(len(sequences)), 0, 0)
+    assert rows.relation is None
+    for (a, b), mask in zip(sentences_of(rows), rows.attention_mask, strict=True):
+        assert mask.sum() == 40 or b in documents[1][a]
+
+
+def test_half_of_the_random_pairs_have_a_sentence_of_another_document(corpus, documents):
+    sequences = RandomPairs(corpus, "train", 64)
+    numbers = np.arange(len(sequences))
+    rows = sequences.fill(numbers, 0, 0)
+    assert 0.4 < rows.relation.mean() < 0.6
+    others = set()
+    for (a, b), relation in zip(sentences_of(rows), rows.relation, strict=True):
+        if relation == 0:
+            assert b in documents[1][a]
+        elif len(documents[0][a]) == len(documents[0][b]) == 1:
+            assert documents[0][a] != documents[0][b]
+            others |= documents[0][b]
+    assert len(others) > 0.7 * len(corpus.split("train"))                  # all of them are drawn from
     again = sequences.fill(numbers[5:9], 0, 0)
     assert np.array_equal(again.ids[again.attention_mask], rows.ids[5:9][rows.attention_mask[5:9]])
-    assert not np.array_equal(sequences.fill(numbers, 1, 0).is_next, rows.is_next)
+    assert not np.array_equal(sequences.fill(numbers, 1, 0).relation, rows.relation)
+    assert not np.array_equal(sequences.fill(numbers, 0, 1).relation, rows.relation)
+
+
+def test_half_of_the_swapped_pairs_are_in_the_wrong_order(corpus, documents):
+    sequences = SwappedPairs(corpus, "train", 64)
+    rows = sequences.fill(np.arange(len(sequences)), 0, 0)
+    assert 0.4 < rows.relation.mean() < 0.6
+    for (a, b), relation in zip(sentences_of(rows), rows.relation, strict=True):
+        assert (a in documents[1][b]) if relation else (b in documents[1][a])
 
 
 @pytest.mark.parametrize("mode", ["packed", "sentences", "pairs"])

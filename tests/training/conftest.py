@@ -27,6 +27,19 @@ def corpus(tmp_path_factory) -> Corpus:
 
 
 @pytest.fixture(scope="session")
+def pair_corpus(tmp_path_factory) -> Corpus:
+    """Documents of several sentences."""
+    rng = np.random.default_rng(1)
+    folder = tmp_path_factory.mktemp("pairs")
+    text = "\n\n".join("\n".join(" ".join(rng.choice(WORDS, rng.integers(3, 6))) + "." for _ in range(6))
+                       for _ in range(40))
+    (folder / "text.txt").write_text(text)
+    tokenizer = WordPieceTokenizer(learn_vocabulary(count_words([text]), 60))
+    prepare([str(folder / "text.txt")], tokenizer, folder / "made", heldout=0.1, workers=1)
+    return Corpus(folder / "made")
+
+
+@pytest.fixture(scope="session")
 def model_config() -> ModelConfig:
     return ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=60,
                        max_seq_length=16, dropout=0.1)

@@ -1,4 +1,7 @@
-"""The causal and the permuted objective: batches, refusals, learning, threads, and runs that are killed."""
+"""Objectives on running text: batches, refusals, learning, threads, and runs that are killed.
+
+What each of hybrid, replaced_tokens and the objectives on sentences does is in files of its own.
+"""
 
 from dataclasses import replace
 
@@ -24,7 +27,12 @@ from mini_bert.training.workers import Workers, workers
 XL = {"score_terms": "relative(shared=true) + causal", "stack": "recurrent", "position_embeddings": "none"}
 XLNET = {"score_terms": "segments + relative", "stack": "two_stream", "position_embeddings": "none", "token_types": 5,
          "embeddings": "sum(types=false)"}
-OBJECTIVES = {"causal": {"score_terms": "causal"}, "causal(segments=3)": XL, "permuted": XLNET}
+PAIRS = {"pooler": "tanh", "sentence_head": "pooled", "token_types": 2}
+ELECTRA = {"mlm_head": "replaced_tokens", "embedding_size": 8, "embedding_layernorm": True, "token_types": 2}
+OBJECTIVES = {"causal": {"score_terms": "causal"}, "causal(segments=3)": XL, "permuted": XLNET,
+              "hybrid(causal=0.4)": {"score_terms": "causal_rows"}, "token_order": {}, "next_sentence": PAIRS,
+              "sentence_order": PAIRS, "masked + 0.5 sentence_order + token_order": PAIRS,
+              "replaced_tokens(generator=0.5, weight=2.0)": ELECTRA}
 
 
 @pytest.fixture(params=OBJECTIVES)
@@ -35,6 +43,16 @@ def words(request) -> str:
 @pytest.fixture
 def config(words, model_config) -> ModelConfig:
     return replace(model_config, **OBJECTIVES[words])
+
+
+@pytest.fixture
+def its_settings(words, settings):
+    return replace(settings, sequences="pairs" if "sentence" in words else "packed")
+
+
+@pytest.fixture
+def text(words, corpus, pair_corpus):
+    return pair_corpus if "sentence" in words else corpus
 
 
 def prepared(words, config, settings, corpus):
@@ -90,8 +108,8 @@ def test_a_sixth_of_the_tokens_is_predicted_in_a_random_order_and_specials_never
     assert np.bincount(first, minlength=13).min() > 100       # every place is as likely as any other
 
 
-def test_the_gradients_are_the_same_for_any_number_of_threads(words, config, settings, corpus):
-    objective, batches, _ = prepared(words, config, settings, corpus)
+def test_the_gradients_are_the_same_for_any_number_of_threads(words, config, its_settings, text):
+    objective, batches, _ = prepared(words, config, its_settings, text)
     found = []
     for threads in (1, 2, 3):
         with workers(threads) as team:
@@ -103,17 +121,17 @@ def test_the_gradients_are_the_same_for_any_number_of_threads(words, config, set
     assert np.abs(found[0]).max() > 0
 
 
-def test_a_killed_run_ends_with_the_same_bytes(words, config, settings, corpus, tmp_path):
-    whole, resumed = whole_and_resumed(config, replace(settings, objective=words), corpus, tmp_path, threads=2)
+def test_a_killed_run_ends_with_the_same_bytes(words, config, its_settings, text, tmp_path):
+    whole, resumed = whole_and_resumed(config, replace(its_settings, objective=words), text, tmp_path, threads=2)
     assert_same(whole, resumed)
 
 
-def test_one_batch_is_learned_by_heart(words, config, settings, corpus):
+def test_one_batch_is_learned_by_heart(words, config, its_settings, text):
     config = replace(config, dropout=0.0, hidden_size=32, num_heads=4)
-    made = replace(settings, objective=words, steps=150, batch_size=2, learning_rate=5e-3).resolved(config)
+    made = replace(its_settings, objective=words, steps=150, batch_size=2, learning_rate=5e-3).resolved(config)
     model = MiniBERT(config)
     objective = make_objective(made, model)
-    loss, _ = overfit(model, objective.batches(corpus, made)[0], made, objective=objective)
+    loss, _ = overfit(model, objective.batches(text, made)[0], made, objective=objective)
     assert loss < 0.3
 
 

@@ -101,6 +101,7 @@ def _weights(batch: SentenceBatch) -> Floats:
 
 
 def _loss(model: MiniBERT, batches: Sequence[SentenceBatch], hook: Hook = no_hook) -> float:
+    model.require_words()
     summed = 0.0
     for batch in batches:                         # recompute: nothing is kept for a way back
         logits, _ = model.forward(batch.ids, batch.mask, positions=batch.positions, hook=hook, forward_only=True)

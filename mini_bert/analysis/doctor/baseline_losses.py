@@ -27,9 +27,9 @@ _STRETCH = 1 << 20
 
 @dataclass(frozen=True)
 class BaselineLosses(Result):
-    """The baseline losses of a run; None for one that cannot be measured."""
+    """The baseline losses of a run; None for one that cannot be measured, or that has no meaning."""
 
-    uniform: float
+    uniform: float | None                 # None if the run's loss is not that of words
     unigram: float | None
     bigram: float | None
     counted_tokens: int | None            # of the corpus, for the unigram and bigram losses
@@ -45,6 +45,8 @@ def _sampled_chunks(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
 
 def baseline_losses(run: RunRecord) -> BaselineLosses:
     """The baseline losses on a run's corpus or, without the corpus, the ones stored in its config."""
+    if not run.of_words:
+        return BaselineLosses(None, None, None, None)
     try:
         return _measured(run, run.corpus)
     except MiniBertError as error:

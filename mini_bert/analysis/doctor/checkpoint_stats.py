@@ -43,6 +43,7 @@ def sample_batches(run: RunRecord) -> list[MLMBatch]:
 def checkpoint_stats(run: RunRecord) -> CheckpointStats:
     """Statistics of the newest checkpoint."""
     _, model, state = run.checkpoint
+    model.require_words()
     vocabulary = run.corpus.tokenizer.vocabulary
     batches = sample_batches(run)
     hidden, logits, largest = [], [], [np.zeros(model.config.intermediate_size)] * model.config.num_layers

@@ -105,7 +105,7 @@ def no_better_than_unigram(case: Case) -> bool:
     bigram = case.baselines.bigram
     if bigram is not None and case.unigram - bigram >= LEAST_GAP:
         return case.loss > case.unigram - HALF * (case.unigram - bigram)
-    return case.loss > case.unigram - TENTH * (case.baselines.uniform - case.unigram)
+    return case.loss > case.unigram - TENTH * (case.uniform - case.unigram)
 
 
 def _past_every_plateau(case: Case) -> bool:
@@ -161,7 +161,7 @@ def _epochs(case: Case) -> float | None:
 @disease("still at uniform", 110)
 def at_uniform(case: Case) -> Finding | None:
     """The loss is that of uniform guessing: not even the token frequencies have been learned."""
-    uniform, unigram = case.baselines.uniform, case.unigram
+    uniform, unigram = case.uniform, case.unigram
     if not long_enough(case) or uniform - unigram < LEAST_GAP or case.loss > uniform + 0.5:
         return None                               # if all tokens are equally frequent, the two baselines coincide
     times = forecast(case, unigram)
@@ -184,7 +184,7 @@ def _distance(times: float) -> str:
 @disease("stuck at unigram", 120)
 def at_unigram(case: Case) -> Finding | None:
     """The loss stays at that of token frequencies: the context is not used."""
-    uniform, unigram, bigram = case.baselines.uniform, case.unigram, case.baselines.bigram
+    uniform, unigram, bigram = case.uniform, case.unigram, case.baselines.bigram
     near = no_better_than_unigram(case) and case.loss < uniform - HALF * (uniform - unigram) \
         and case.curve.steps[-1] >= STEPS_AT_UNIGRAM
     evidence = {"loss": case.loss, "unigram_loss": unigram, "nats_per_million_tokens": 1e6 * fall_per_token(case)}

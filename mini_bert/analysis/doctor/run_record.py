@@ -119,6 +119,12 @@ class RunRecord:
         value = finite_number(about.get(name)) if isinstance(about, dict) else float("nan")
         return value if isfinite(value) else None
 
+    @property
+    def of_words(self) -> bool:
+        """Is the main loss that of predicting words, so that it can be compared with guesses by frequency?"""
+        about = self.description.get("about")
+        return not isinstance(about, dict) or about.get("of_words") is not False
+
     # ---------------------------------------------------------------- the log
 
     def column(self, name: str, records: Sequence[dict[str, Any]] | None = None) -> Floats:

@@ -114,7 +114,7 @@ def exploding(case: Case) -> Finding | None:
     broken = skipped > max(2.0, 0.01 * steps) or run.records[-1].get("loss", 0.0) is None
     late = losses[len(losses) // 2 :]
     worst = float(np.median(late)) if len(late) else float("nan")
-    uniform, finite = case.baselines.uniform, norms[np.isfinite(norms)]
+    uniform, finite = case.uniform, norms[np.isfinite(norms)]
     early = float(np.median(finite[: max(3, len(finite) // 5)])) if len(finite) else 0.0
     last = float(np.median(finite[-max(3, len(finite) // 5) :])) if len(finite) else 0.0
     evidence |= {"loss": worst, "uniform_loss": uniform, "first_grad_norm": early, "last_grad_norm": last}

@@ -58,12 +58,22 @@ class Case:
         return baseline_losses(self.run)
 
     @property
+    def uniform(self) -> float:
+        return self._measured(self.baselines.uniform, "uniform")
+
+    @property
     def unigram(self) -> float:
-        return _measured(self.baselines.unigram, "unigram")
+        return self._measured(self.baselines.unigram, "unigram")
 
     @property
     def bigram(self) -> float:
-        return _measured(self.baselines.bigram, "bigram")
+        return self._measured(self.baselines.bigram, "bigram")
+
+    def _measured(self, loss: float | None, name: str) -> float:
+        if loss is None:
+            raise Unavailable(f"the {name} loss of its text is unknown: the corpus is missing." if self.run.of_words
+                              else f"its main loss is not that of predicting words, so there is no {name} loss.")
+        return loss
 
     @property
     def curve(self) -> LossCurve:
@@ -100,12 +110,6 @@ class Case:
         if not groups:
             raise Unavailable("its log has no update ratios.")
         return _largest(list(groups.values()))
-
-
-def _measured(loss: float | None, name: str) -> float:
-    if loss is None:
-        raise Unavailable(f"the {name} loss of its text is unknown: the corpus is missing.")
-    return loss
 
 
 def _largest(rows: list[Floats]) -> Floats:

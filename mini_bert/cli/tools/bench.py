@@ -8,7 +8,10 @@ from rich.progress import TextColumn
 
 from ...bench.contest import BenchTask, Timing, compete, round_count
 from ...configs import load_config
+from ...core.config import ModelConfig
+from ...core.modules.assembly import Modules
 from ...core.registry import plugin_paths
+from ...errors import ConfigError
 from ...training.config import load_run_config
 from ...training.memory import training_memory
 from ...training.workers import available_cores
@@ -39,6 +42,7 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
     if against is not None and against not in PEERS:
         raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
     model = load_config(config)
+    _require_words(config, model)
     task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads or available_cores(),
                      seed=seed, imports=_imports())
     names = ["mini-bert", "floor", *(PEERS[against] if against else [])]
@@ -58,6 +62,12 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
         lines.append(f"[bold]{data['speedup_median']:.2f}x[/bold] the best peer, {data['best_peer']}, by medians; "
                      f"{data['speedup_minimum']:.2f}x by minima.")
     output.result(data, rows, "", *lines)
+
+
+def _require_words(name: str, model: ModelConfig) -> None:
+    if not Modules(model).predicts_words:
+        raise ConfigError(f"What is measured is masked language modelling; {name} has no head for it, as its mlm_head "
+                          f"is {model.mlm_head}.")
 
 
 def _imports() -> tuple[str, ...]:
@@ -92,6 +102,7 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
     Example: mini-bert memory larger --batch-size 8
     """
     model, training = load_run_config(config)
+    _require_words(config, model)
     threads = available_cores()
     training = replace(training, batch_size=batch_size, threads=threads,
                        micro_batch_size=micro_batch_size or training.micro_batch_size).resolved(model)

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 
 from ...core.modules.assembly import parameter_specs
 from ...core.params import ParamSpec
+from ...errors import ConfigError
 from ...training.config import load_run_config
 from ...training.memory import training_memory
 from ..output import Output, table
@@ -40,13 +42,19 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, changes: Set = N
     where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
     parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
 
-    memory = training_memory(config, batch_size, masking_rate=training.masking_rate, objective=training.objective,
-                             optimiser=training.optimiser)
-    bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
-                        "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
-    budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
-    for purpose, size in bytes_by_purpose.items():
-        budget.add_row(purpose, f"{size / 1e6:,.1f}")
+    bytes_by_purpose: dict[str, int] | None = None
+    budget: Table | str
+    try:
+        memory = training_memory(config, batch_size, masking_rate=training.masking_rate, objective=training.objective,
+                                 optimiser=training.optimiser)
+    except ConfigError as error:                      # a model that can be described, and not trained so
+        budget = f"No forecast of the memory of training: {escape(str(error))}"
+    else:
+        bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
+                            "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
+        budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
+        for purpose, size in bytes_by_purpose.items():
+            budget.add_row(purpose, f"{size / 1e6:,.1f}")
 
     output.result(
         {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,

@@ -60,6 +60,11 @@ class Modules:
         return all(getattr(getattr(layer, "attention", None), "causal", False) for layer in self.stack.layers)
 
     @property
+    def can_be_causal(self) -> bool:
+        """Is the model causal, or will it be in the sequences of a pass that ask for it?"""
+        return all(getattr(getattr(layer, "attention", None), "can_be_causal", False) for layer in self.stack.layers)
+
+    @property
     def relates_sentences(self) -> bool:
         """Does the model have a head for pairs of sentences?"""
         return not isinstance(self.sentence_head, NoHead)

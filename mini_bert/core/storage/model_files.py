@@ -132,8 +132,8 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
     The layout is the first that can hold the model; that of the config.json which the model was read from, `described`,
     comes before others, and what we have no field for is written again.
     """
-    if not np.isfinite(params.flat).all():
-        raise CheckpointError(f"{_first_not_finite(dict(params))} has values that are not finite; "
+    if (broken := _first_not_finite(dict(params))) is not None:
+        raise CheckpointError(f"{broken} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     known = described.get("model_type")
     by_choice = sorted(_layouts, key=lambda layout: known not in layout.model_types)

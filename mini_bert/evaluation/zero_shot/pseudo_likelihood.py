@@ -48,6 +48,7 @@ def single_piece(tokenizer: Tokenizer, word: str) -> int | None:
 def read_masks(model: MiniBERT, rows: IntArray, places: IntArray, read: Callable[[Array, slice], None], team: Workers,
                progress: Callable[[slice], None] | None = None) -> None:
     """Call `read(logits (b, V), slice of rows)` with the logits at one place per row, for batches of rows (R, T)."""
+    model.require_words()
     size = max(1, _TOKENS // rows.shape[1])
     batches = [slice(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
 

@@ -4,6 +4,7 @@
     log.jsonl            one line of measurements every few steps
     checkpoints/step-N/  the newest ones
     best/  final/        the model with the lowest held-out loss, and the last one
+    NAME/best/  NAME/final/     a further model that the objective trains, such as generator
 
 The directory appears with its config and its first checkpoint, so a run that exists can be resumed. One process at a
 time holds its lock; resuming changes nothing before it has the lock and everything has been checked.
@@ -52,15 +53,16 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
     heldout = objective.heldout(corpus, training)
     trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
                       tokenizer=corpus.tokenizer, listener=listener, objective=objective)
-    trainer.baselines = baselines(corpus, [part for part in objective.main_parts(heldout)
-                                            if isinstance(part, MLMBatch)])
+    if objective.of_words:
+        trainer.baselines = baselines(corpus, [part for part in objective.main_parts(heldout)
+                                               if isinstance(part, MLMBatch)])
     description = {"model": model.to_dict(), "training": training.to_dict(),
                    "data": {"corpus": str(corpus.directory.resolve()), "fingerprint": corpus.fingerprint(),
                             "vocab_digest": corpus.manifest.vocab_digest},
                    **plugins_of(training.words()),
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
-                             **trainer.baselines}}
+                             **(trainer.baselines if objective.of_words else {"of_words": False})}}
     with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
         require_free(run)
         require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1))

@@ -55,6 +55,11 @@ class SelfAttention:
         """Does a token see what comes before it alone?"""
         return any(term.hides_future for term in self.terms)
 
+    @property
+    def can_be_causal(self) -> bool:
+        """Is it causal, or in the sequences that ask for it?"""
+        return any(term.hides_future or term.hides_future_if_asked for term in self.terms)
+
     def layout(self) -> Layout:
         for projection in (self.query, self.key, self.value, self.output):
             yield from projection.layout()

@@ -47,14 +47,23 @@ class Embeddings:
                               component="embeddings") if projected or self.width != E else None
 
     def layout(self) -> Layout:
-        yield self.tokens
-        yield from self.positions.layout()
-        if self.types is not None:
-            yield self.types
+        yield from self._tables()
         if self.ln is not None:
             yield from self.ln.layout()
         if self.project is not None:
             yield from self.project.layout()
+
+    def _tables(self) -> Layout:
+        yield self.tokens
+        yield from self.positions.layout()
+        if self.types is not None:
+            yield self.types
+
+    def before_projection(self) -> Layout:
+        """The parameters of width E: what models of different widths can have in common."""
+        yield from self._tables()
+        if self.ln is not None and self.stages[0] == "norm":
+            yield from self.ln.layout()
 
     def forward(self, params: Parameters, ids: IntArray, types: IntArray | None,
                 ctx: Context) -> tuple[Array, dict[str, Any]]:

@@ -11,16 +11,20 @@ from ....registry import register
 from .term import Term
 
 
+def no_later_keys(ctx: Context) -> BoolArray:
+    """The keys that come no later than their query (1 or B, m, T), once for all layers."""
+    queries, keys = ctx.query_positions(), ctx.key_positions()
+
+    def compute() -> BoolArray:
+        seen: BoolArray = keys <= queries[:, :, None]
+        return seen
+
+    return ctx.table(("causal", queries.shape, queries.tobytes(), len(keys)), compute)
+
+
 @register("score_term", "causal")
 class Causal(Term):
     hides_future = True
 
     def allowed(self, ctx: Context) -> BoolArray:
-        """(1 or B, m, T), once for all layers."""
-        queries, keys = ctx.query_positions(), ctx.key_positions()
-
-        def compute() -> BoolArray:
-            seen: BoolArray = keys <= queries[:, :, None]
-            return seen
-
-        return ctx.table(("causal", queries.shape, queries.tobytes(), len(keys)), compute)
+        return no_later_keys(ctx)

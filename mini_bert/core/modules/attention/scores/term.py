@@ -15,6 +15,7 @@ class Term:
     """Leaves queries and keys alone and adds nothing to the scores; see core/module.py, ScoreTerm."""
 
     hides_future: ClassVar[bool] = False          # may no query see a later key?
+    hides_future_if_asked: ClassVar[bool] = False         # or in the sequences that ask for it alone? (Context.causal)
 
     def __init__(self, config: ModelConfig, layer: int):
         self.config, self.layer = config, layer

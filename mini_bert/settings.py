@@ -23,8 +23,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = coerce(field.name, getattr(self, field.name), type(field.default))
+            value = self._coerced(field.name, getattr(self, field.name), type(field.default))
             object.__setattr__(self, field.name, value)
+
+    def _coerced(self, name: str, value: Any, kind: type) -> Any:
+        """The value of a field; for settings that may have values of another kind than their default."""
+        return coerce(name, value, kind)
 
     def _check_words(self) -> None:
         """Refuse words that name nothing; for tables that are built on the class itself."""

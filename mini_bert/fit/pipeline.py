@@ -177,7 +177,7 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus)
     if corpus.has_words("heldout"):
         frequencies = Frequencies(corpus, model.config.vocab_size)
         heldout, before = (None if network is None else evaluate_corpus(
-            network, corpus, length=trainer.config.max_seq_length, threads=trainer.config.threads,
+            network, corpus, length=trainer.config.at(1.0).max_seq_length, threads=trainer.config.threads,
             frequencies=frequencies) for network in (model, initial))
     manifest, state = corpus.manifest, trainer.state
     new = len(corpus.tokenizer) - len(load_tokenizer(request.start)) if request.start is not None else 0
@@ -192,6 +192,6 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus)
     fitted = FitResult(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
     write_page(fitted.report, fit_page(
         f"A model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)), heldout=heldout, before=before,
-        found=fitted.examples, masking_rate=trainer.config.masking_rate))
+        found=fitted.examples, masking_rates=trainer.config.schedule_of("masking_rate").values))
     write_result(folder, {**read_result(folder), "model": str(best.relative_to(folder)), **fitted.to_dict()})
     return fitted

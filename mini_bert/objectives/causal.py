@@ -95,7 +95,8 @@ class CausalLM(MaskedLM):
     main: str = "causal"
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal"}
 
-    def __init__(self, model: MiniBERT, *, segments: int = 1, micro_batch_size: int = 16, recompute: bool = False):
+    def __init__(self, model: MiniBERT, *, segments: int = 1, micro_batch_size: int = 16,
+                 micro_batch_tokens: int = 0, recompute: bool = False):
         if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
             raise ConfigError(f"causal: segments must be a whole number of at least 1, not {segments}.")
         self.segments = segments
@@ -106,7 +107,8 @@ class CausalLM(MaskedLM):
         if segments > 1 and not model.modules.stack.remembers:
             raise ConfigError(f"causal: segments={segments} needs a model with a memory; its stack must be recurrent, "
                               f"not {model.config.stack}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
+                         recompute=recompute)
 
     def _segments(self, part: MLMBatch, key: DropoutKey | None = None, **options: Any) -> Iterator[Segment]:
         T = part.input_ids.shape[1]

@@ -21,7 +21,7 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
+from ..text.batches import MLMBatch, MLMBatches, Sequences
 from ..text.corpora.corpus import Corpus
 from .objective import BatchSettings, CorpusObjective, Team
 
@@ -30,15 +30,20 @@ EVAL_SEED = 0                 # held-out masks are the same in every run, so tha
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time. Other objectives on rows of one pass inherit from it."""
+    """Of one model, `micro_batch_size` sequences at a time; with `micro_batch_tokens`, as many as have these tokens.
+
+    Other objectives on rows of one pass inherit from it.
+    """
 
     main: str = "masked"
     made_by: Callable[..., MLMBatches] = MLMBatches
     shares_pass = True
 
-    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, recompute: bool = False):
+    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, micro_batch_tokens: int = 0,
+                 recompute: bool = False):
         self.require_suitable(model)
-        self.model, self.micro_batch_size, self.recompute = model, micro_batch_size, recompute
+        self.model, self.recompute = model, recompute
+        self.micro_batch_size, self.micro_batch_tokens = micro_batch_size, micro_batch_tokens
         self.params: Parameters = model.params
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
@@ -48,9 +53,9 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
             raise ConfigError(f"The objective {self.main} needs a model with a head for masked language modelling; "
                               f"model.mlm_head is {model.config.mlm_head}.")
 
-    def mode(self, sequences: str) -> type[Sequences]:
-        """The sequences that it learns from, where the config has this word."""
-        return MODES[sequences]
+    def mode(self, sequences: str) -> str | type[Sequences]:
+        """The sequences that it learns from, where the config has this word or schedule."""
+        return sequences
 
     def batches(self, corpus: Corpus, config: BatchSettings, mode: type[Sequences] | None = None) -> MLMBatches:
         """`mode` is another kind of sequences, as an objective that reads the same pass may need."""
@@ -59,11 +64,15 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
                             seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
-        return heldout_batches(corpus, config, made_by=self.made_by, mode=self.mode(config.sequences)) \
+        return heldout_batches(corpus, config, made_by=self.made_by, mode=self.mode(config.at(1.0).sequences)) \
             if corpus.manifest.heldout_documents else []
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
-        return micro_batches(batch, self.micro_batch_size)
+        if not self.micro_batch_tokens:
+            return micro_batches(batch, self.micro_batch_size)
+        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
+        sequences, width = batch.input_ids.shape
+        return micro_batches(batch, max(1, min(self.micro_batch_tokens // width, -(-sequences // 2))))
 
     def tokens(self, batch: MLMBatch) -> int:
         return int(batch.attention_mask.sum())
@@ -139,9 +148,11 @@ def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:
 def heldout_batches(corpus: Corpus, config: BatchSettings, size: int = 8,
                     made_by: Callable[..., MLMBatches] = MLMBatches, mode: str | type[Sequences] | None = None,
                     parts: Callable[[MLMBatch, int], list[MLMBatch]] = micro_batches) -> list[MLMBatch]:
-    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does."""
-    batches = made_by(corpus, "heldout", max_seq_length=config.max_seq_length, batch_size=size,
-                      mode=mode or config.sequences, seed=EVAL_SEED)
+    """The same held-out sequences and masks in every run: 15 % single tokens, whatever training does. Where training
+    changes lengths and sequences, they are those of its end."""
+    end = config.at(1.0)
+    batches = made_by(corpus, "heldout", max_seq_length=end.max_seq_length, batch_size=size,
+                      mode=mode or end.sequences, seed=EVAL_SEED)
     wanted = min(len(batches), -(-config.eval_sequences // size))
     return [part for step in range(wanted) for part in parts(batches[step], size)]
 

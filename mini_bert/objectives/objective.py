@@ -14,7 +14,7 @@ micro-batches serves all losses. A loss of weight 0 is logged and not learned fr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -56,13 +56,23 @@ class Team(Protocol):
     def map(self, function: Any, items: Any) -> list[Any]: ...
 
 
+class BatchValues(NamedTuple):
+    """What a step sees, of the settings that may change over a run."""
+
+    max_seq_length: int
+    batch_size: int
+    sequences: str
+    masking_rate: float
+
+
 class BatchSettings(Protocol):
-    """What an objective reads of a training config."""
+    """What an objective reads of a training config. A string in place of a number is a schedule, which MLMBatches
+    takes as it is; `at(1.0)` has the values at the end of a run."""
 
     @property
-    def max_seq_length(self) -> int: ...
+    def max_seq_length(self) -> int | str: ...
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int | str: ...
     @property
     def micro_batch_size(self) -> int: ...
     @property
@@ -76,6 +86,7 @@ class BatchSettings(Protocol):
     @property
     def gradient_checkpointing(self) -> bool: ...
     def masking(self) -> Masking: ...
+    def at(self, share: float) -> BatchValues: ...
 
 
 class Objective(Protocol[Batch_contra, Part]):

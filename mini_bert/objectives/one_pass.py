@@ -19,7 +19,7 @@ import numpy as np
 from ..core.context import DropoutKey
 from ..core.params import Gradients
 from ..core.selection import Selection
-from ..text.batches import MLMBatch, MLMBatches, Sequences
+from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
 from ..text.corpora.corpus import Corpus
 from .masked import MaskedLM, cut
 from .objective import Batches, BatchSettings, CorpusObjective
@@ -47,7 +47,10 @@ def _agree(objectives: Sequence[CorpusObjective[Any, Any]], sequences: str) -> b
 
 def _narrowest(objectives: Sequence[MaskedLM], sequences: str) -> type[Sequences] | None:
     """The kind of sequences that is a kind of what each of the objectives needs, if there is one."""
-    kinds = [objective.mode(sequences) for objective in objectives]
+    named = [objective.mode(sequences) for objective in objectives]
+    if any(isinstance(mode, str) and mode not in MODES for mode in named):       # sequences that change over a run
+        return None
+    kinds = [MODES[mode] if isinstance(mode, str) else mode for mode in named]
     return next((kind for kind in kinds if all(issubclass(kind, other) for other in kinds)), None)
 
 

@@ -12,9 +12,9 @@ from .page import BASELINES, example_html, facts, page, paragraph, section, tabl
 
 def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
              heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example],
-             masking_rate: float) -> str:
-    """`records` is the run's log."""
-    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rate))]
+             masking_rates: Sequence[float]) -> str:
+    """`records` is the run's log, `masking_rates` what the masking rate began and ended with."""
+    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rates))]
     if heldout is not None:
         parts.append(section("Held-out text", _figures(heldout, before), loss_by_frequency(heldout.by_frequency)))
     if found:
@@ -24,16 +24,18 @@ def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str
     return page(title, *parts)
 
 
-def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None, masking_rate: float) -> list[str]:
+def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None,
+            masking_rates: Sequence[float]) -> list[str]:
     trained = [record for record in records if record.get("loss") is not None]
     evaluated = [record for record in records if record.get("eval_loss") is not None]
     lines = [Line("training loss", [r["tokens"] for r in trained], [r["smoothed_loss"] for r in trained]),
              Line("held-out loss", [r["tokens"] for r in evaluated], [r["eval_loss"] for r in evaluated])]
     levels = {} if heldout is None else {name: heldout.baselines[name] for name in ("unigram", "bigram")}
+    masked = " to ".join(dict.fromkeys(f"{rate:.0%}" for rate in (masking_rates[0], masking_rates[-1])))
     rates = Line("learning rate", [r["tokens"] for r in records], [r["learning_rate"] for r in records])
     return [line_chart([line for line in lines if line.x], x_label="tokens", y_label="loss", levels=levels),
-            paragraph(f"Training masks {masking_rate:.0%} of the tokens and evaluation 15 %, so the two curves need "
-                      f"not meet. {BASELINES}"),
+            paragraph(f"Training masks {masked} of the tokens and evaluation 15 %, so the two curves need not meet. "
+                      f"{BASELINES}"),
             line_chart([rates], x_label="tokens", y_label="learning rate")]
 
 

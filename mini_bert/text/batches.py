@@ -7,24 +7,28 @@ of its batch. The modes are
   pairs:      two sentences with token types, one after the other in the text; sentence_pairs.py has other pairs
 
 The batch of any step can be computed directly: the order within an epoch is a permutation keyed by (seed, epoch), and
-a mask is keyed by (seed, epoch, sequence).
+a mask is keyed by (seed, epoch, sequence). Mode, length and batch size may change over a run (schedule.py).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import CorpusError
+from ..errors import ConfigError, CorpusError
 from .corpora.corpus import Corpus
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
+from .schedule import Schedule
 from .tokenizer import truncate_longest_first
 from .vocabulary import Vocabulary
 
 BUCKET = 32           # batches whose sequences are sorted by length and cut together
+_SAMPLE = 16_384      # sequences whose mean length is taken for that of all
+_STAGES = 4           # modes and lengths that are kept ready
 
 
 class PaddedSequences(NamedTuple):
@@ -201,6 +205,17 @@ def _even_cuts(lengths: IntArray, parts: int) -> IntArray:
     return found
 
 
+def _whole_numbers(given: int | str, name: str) -> Schedule[int]:
+    """A setting of at least 1, at all times."""
+    try:
+        schedule: Schedule[int] = Schedule.parse(int(given) if isinstance(given, np.integer) else given, int, name)
+    except ConfigError as error:
+        raise CorpusError(str(error)) from None
+    if min(schedule.values) < 1:
+        raise CorpusError(f"{name} must be a whole number of at least 1, not {given}.")
+    return schedule
+
+
 class MLMBatch(NamedTuple):
     """A training batch; arrays are (B, T) unless noted."""
 
@@ -219,25 +234,67 @@ class MLMBatches:
     """Masked batches of a split, epoch after epoch: `batches[step]` is a pure function of the step.
 
     A batch has `batch_size` sequences. With `bucket` its sequences are of similar length, so there is little padding,
-    and batches have about the same number of tokens instead: more short sequences, or fewer long ones.
+    and there are as many of them as have about batch_size x max_seq_length tokens: more short ones, fewer long ones.
+
+    `max_seq_length`, `batch_size` and `mode` may be schedules, for which a step must be a `Step` that knows its run.
+    Every step has a place for the largest batch in the epoch's order; a smaller batch takes the first of its sequences,
+    and leaves the others to another epoch. So which sequences a step may take depends on its number alone.
     """
 
-    def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int = 64, batch_size: int = 32,
-                 mode: str | type[Sequences] = "packed", masking: Masking | None = None, bucket: bool = False,
-                 seed: int = 0):
-        if isinstance(mode, str) and mode not in MODES:
-            raise CorpusError(f"There is no sequence mode {mode!r}; choose one of {', '.join(MODES)}.")
-        for name, number in (("batch_size", batch_size), ("max_seq_length", max_seq_length)):
-            if not isinstance(number, int | np.integer) or number < 1:
-                raise CorpusError(f"{name} must be a whole number of at least 1, not {number}.")
-        self.sequences = (MODES[mode] if isinstance(mode, str) else mode)(corpus, split, max_seq_length)
-        self.batch_size, self.bucket, self.seed = batch_size, bucket, seed
+    def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int | str = 64,
+                 batch_size: int | str = 32, mode: str | type[Sequences] = "packed", masking: Masking | None = None,
+                 bucket: bool = False, seed: int = 0):
+        self.split, self.batch_size, self.bucket, self.seed = split, batch_size, bucket, seed
+        self._kinds = dict(MODES)                             # by word; a kind of its own has its own name
+        if not isinstance(mode, str):
+            self._kinds[mode.__name__], mode = mode, mode.__name__
+        self._modes: Schedule[str] = Schedule.parse(mode, str, "mode")
+        self._lengths = _whole_numbers(max_seq_length, "max_seq_length")
+        self._sizes = _whole_numbers(batch_size, "batch_size")
+        for word in self._modes.values:
+            if word not in self._kinds:
+                raise CorpusError(f"There is no sequence mode {word!r}; choose one of {', '.join(MODES)}.")
+        self._largest = max(self._sizes.values)
         self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
+        self._window: tuple[tuple[int, int], list[IntArray]] | None = None    # the one that was cut last
+        self._stages: dict[tuple[str, int], Self] = {}
+        for shortest in self._shortest(corpus):               # each mode must have room in all its steps
+            self._begin(*shortest)
+        self._begin(corpus, self._modes.at(0.0), self._lengths.at(0.0))
+
+    def _shortest(self, corpus: Corpus) -> Iterator[tuple[Corpus, str, int]]:
+        """Each mode with the shortest length that it has, if one of them changes."""
+        if not (self._modes.constant and self._lengths.constant):
+            pairs = {(self._modes.at(share), self._lengths.at(share)) for share in np.linspace(0, 1, 1001).tolist()}
+            for mode in dict.fromkeys(self._modes.values):
+                yield corpus, mode, min(T for word, T in pairs if word == mode)
+
+    def _begin(self, corpus: Corpus, mode: str, T: int) -> None:
+        """Read sequences of this mode and length."""
+        self.sequences = self._kinds[mode](corpus, self.split, T)
+        self._rows = self._largest        # sequences of the largest batch
+        if self.bucket:
+            sample = np.linspace(0, len(self.sequences) - 1, min(len(self.sequences), _SAMPLE)).astype(np.int64)
+            self._rows = max(1, round(self._largest * T / float(self.sequences.lengths(sample).mean())))
+
+    def stage(self, step: int) -> Self:
+        """The batches with the mode and the length of this step."""
+        mode, T = self._modes(step), self._lengths(step)
+        if type(self.sequences) is self._kinds[mode] and self.sequences.T == T:
+            return self
+        if (mode, T) not in self._stages:
+            made = copy(self)
+            made._window = None
+            made._begin(self.sequences.corpus, mode, T)
+            self._stages[mode, T] = made
+            while len(self._stages) > _STAGES:
+                self._stages.pop(next(iter(self._stages)))
+        return self._stages[mode, T]
 
     def __len__(self) -> int:
         """The number of batches in an epoch; the last one may be smaller."""
-        return -(-len(self.sequences) // self.batch_size)
+        return -(-len(self.sequences) // self._rows)
 
     def __iter__(self) -> Iterator[MLMBatch]:
         """The batches of one epoch. Each new iteration is the next epoch, with another order and other masks."""
@@ -250,30 +307,45 @@ class MLMBatches:
         return (self[number * len(self) + step] for step in range(len(self)))
 
     def numbers(self, step: int) -> tuple[int, IntArray]:
-        """The epoch of a step, and the numbers of its sequences."""
-        epoch, place = divmod(step, len(self))
-        order = Permutation(len(self.sequences), self.seed, "epoch", epoch)
+        """The epoch of a step, and the numbers of its sequences among those of its stage."""
+        epoch, place = divmod(int(step), len(self))
+        size = self._sizes(step)
         if not self.bucket:
-            first = place * self.batch_size
-            return epoch, order(np.arange(first, min(first + self.batch_size, len(order))))
-        # sort the sequences of BUCKET batches by length, cut them anew, and shuffle the resulting batches
+            order, first = self._order(epoch), place * self._rows
+            return epoch, order(np.arange(first, min(first + size, len(order))))
         window, place = divmod(place, BUCKET)
-        first = window * BUCKET * self.batch_size
-        members = order(np.arange(first, min(first + BUCKET * self.batch_size, len(order))))
+        parts = self._cut(epoch, window)
+        part = parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
+        taken = max(1, round(len(part) * size / self._largest))
+        return epoch, part[np.arange(taken) * len(part) // taken]             # all of its lengths, evenly
+
+    def _order(self, epoch: int) -> Permutation:
+        return Permutation(len(self.sequences), self.seed, "epoch", epoch)
+
+    def _cut(self, epoch: int, window: int) -> list[IntArray]:
+        """The sequences of BUCKET batches, sorted by length and cut anew: its batches, short sequences first."""
+        known = self._window
+        if known is not None and known[0] == (epoch, window):
+            return known[1]
+        order, first = self._order(epoch), window * BUCKET * self._rows
+        members = order(np.arange(first, min(first + BUCKET * self._rows, len(order))))
         lengths = self.sequences.lengths(members)
         by_length = np.argsort(lengths, kind="stable")
-        parts = np.split(members[by_length], _even_cuts(lengths[by_length], -(-len(members) // self.batch_size)))
-        return epoch, parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
+        parts = np.split(members[by_length], _even_cuts(lengths[by_length], -(-len(members) // self._rows)))
+        self._window = ((epoch, window), parts)
+        return parts
 
     def __getitem__(self, step: int) -> MLMBatch:
-        return self.batch(*self.rows(step), step)
+        stage = self.stage(step)
+        return stage.batch(*stage.rows(step), step)
 
     def rows(self, step: int) -> tuple[PaddedSequences, int, IntArray]:
         """The sequences of a step, as they are in the text, with their epoch and their numbers."""
         if step < 0:
             raise IndexError("steps count from 0")
-        epoch, numbers = self.numbers(step)
-        return self.sequences.fill(numbers, epoch, self.seed), epoch, numbers
+        stage = self.stage(step)
+        epoch, numbers = stage.numbers(step)
+        return stage.sequences.fill(numbers, epoch, self.seed), epoch, numbers
 
     def batch(self, rows: PaddedSequences, epoch: int, numbers: IntArray, step: int) -> MLMBatch:
         """These sequences with what is to be predicted. Batches for other objectives override this."""

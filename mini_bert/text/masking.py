@@ -4,8 +4,9 @@ In each sequence, 15 % of the tokens are chosen: round(0.15 n) of n (halves roun
 special token. Of these, 80 % become [MASK], 10 % a random token, and 10 % stay unchanged. The model cannot tell which
 tokens it must predict, so it has to represent all of them.
 
-Training uses `Masking`. Its choice is keyed by (seed, epoch, sequence), so it changes with the epoch and does not
-depend on the number of workers. It chooses single tokens, whole words or spans of tokens.
+Training uses `Masking`, which can have other shares, and a rate that follows a schedule. Its choice is keyed by
+(seed, epoch, sequence), so it changes with the epoch and does not depend on the number of workers. It chooses single
+tokens, whole words or spans of tokens.
 """
 
 from collections.abc import Callable, Collection
@@ -18,12 +19,12 @@ from ..errors import InputError
 from ..randomness import keyed_bits
 from .vocabulary import Vocabulary
 
-MASKED, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest is unchanged
+HIDDEN, RANDOM = 0.8, 0.1             # shares of the chosen tokens; the rest is unchanged
 MEAN_SPAN, LONGEST_SPAN = 3, 10       # tokens
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Schedule = Callable[[int], float]     # step -> share of tokens to choose
+RateSchedule = Callable[[int], float]     # step -> share of tokens to choose, such as a Schedule
 
 
 def mask_tokens(input_ids: npt.ArrayLike, vocab_size: int, mask_token_id: int = 4, mask_prob: float = 0.15,
@@ -79,19 +80,26 @@ def _ordinary(vocab_size: int, special_ids: Collection[int]) -> BoolArray:
     return ordinary
 
 
-def _replaced(ids: IntArray, draw: npt.NDArray[np.float64], mask_id: int, others: IntArray) -> IntArray:
-    """80 % [MASK], 10 % the other tokens, 10 % unchanged; `draw` is uniform in [0, 1)."""
-    return np.where(draw < MASKED, mask_id, np.where(draw < MASKED + RANDOM, others, ids))
+def _replaced(ids: IntArray, draw: npt.NDArray[np.float64], mask_id: int, others: IntArray, hidden: float = HIDDEN,
+              random: float = RANDOM) -> IntArray:
+    """A share of `hidden` [MASK], of `random` the other tokens, the rest unchanged; `draw` is uniform in [0, 1)."""
+    return np.where(draw < hidden, mask_id, np.where(draw < hidden + random, others, ids))
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How training masks: the share of tokens, or a schedule of it, and the unit that is chosen as a whole."""
+    """How training masks: the share of tokens, or a schedule of it; the unit that is chosen as a whole; and what
+    becomes of the chosen tokens. Those that are neither hidden nor random are kept."""
 
-    rate: float | Schedule = 0.15
+    rate: float | RateSchedule = 0.15
     unit: str = "token"               # token, word or span
+    hidden: float = HIDDEN            # share of the chosen tokens that become [MASK]
+    random: float = RANDOM            # share that becomes a random token
 
     def __post_init__(self) -> None:
+        if not (self.hidden >= 0 and self.random >= 0 and self.hidden + self.random <= 1 + 1e-9):
+            raise InputError(f"Of the chosen tokens {self.hidden} cannot be hidden and {self.random} random; "
+                             "shares are at least 0, and together at most 1.")
         if self.unit not in _UNITS:
             raise InputError(f"There is no masking unit {self.unit!r}; choose one of {', '.join(_UNITS)}.")
         if not callable(self.rate) and not 0 < self.rate < 1:
@@ -111,7 +119,8 @@ class Masking:
         chosen = _UNITS[self.unit](order, ordinary, vocabulary.continues[ids], wanted)
         draw = bits("lot") / 2.0**64
         others = vocabulary.ordinary_ids[bits("others") % np.uint64(len(vocabulary.ordinary_ids))]
-        return np.where(chosen, _replaced(ids, draw, vocabulary.mask, others), ids), chosen
+        shown = _replaced(ids, draw, vocabulary.mask, others, self.hidden, self.random)
+        return np.where(chosen, shown, ids), chosen
 
     def _rate(self, step: int) -> float:
         if not callable(self.rate):

@@ -14,10 +14,11 @@ from ..core.params import Parameters
 from ..core.registry import check_options, make, parse_sum, takes
 from ..errors import ConfigError
 from ..objectives.making import objective_from
-from ..objectives.objective import CorpusObjective
+from ..objectives.objective import BatchValues, CorpusObjective
 from ..settings import Settings
 from ..text.batches import MODES
-from ..text.masking import Masking
+from ..text.masking import HIDDEN, RANDOM, Masking
+from ..text.schedule import Schedule
 from . import inits, optimisers  # noqa: F401  (they fill the registry)
 from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
@@ -29,10 +30,13 @@ _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more mem
 _OF_OPTIMISERS = ("beta1", "beta2", "epsilon", "weight_decay")
 LONGEST_DAYS = 3650           # of a budget
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+SCHEDULED = BatchValues._fields       # settings whose value may be a schedule, such as 0.4 -> 0.15
 
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
+    """The settings of a run. Where a word may stand for a number it is a schedule: see text/schedule.py."""
+
     TITLE: ClassVar[str] = "The training config"
 
     # how long
@@ -41,13 +45,15 @@ class TrainingConfig(Settings):
     # what is learned, and what a step sees
     objective: str = "masked"             # one, or a sum with weights such as "masked + 0.5 other"
     main_loss: str = ""                   # the one that is logged as `loss`; of the first objective unless named
-    batch_size: int = 32                  # sequences
-    micro_batch_size: int = 0             # sequences that one thread computes at a time; 0: about 1,024 tokens
-    max_seq_length: int = 0               # 0: the model's
-    sequences: str = "packed"             # packed, sentences or pairs
-    bucket: bool = False                  # sequences of similar length together
-    masking_rate: float = 0.15
+    batch_size: int | str = 32            # sequences; or a schedule such as 16 -> 64 over 0.6
+    micro_batch_size: int = 0             # longest sequences that one thread computes at a time; 0: about 1,024 tokens
+    max_seq_length: int | str = 0         # 0: the model's; or a schedule such as 64 until 0.9, 128
+    sequences: str = "packed"             # packed, sentences or pairs; or such as sentences until 0.7, packed
+    bucket: bool = False                  # sequences of similar length together, of batch_size x max_seq_length tokens
+    masking_rate: float | str = 0.15      # share of the tokens; or a schedule such as 0.4 -> 0.15
     masking_unit: str = "token"           # token, word or span
+    masking_hidden: float = HIDDEN        # share of the chosen tokens that become [MASK]
+    masking_random: float = RANDOM        # share of them that become a random token; the rest is kept
     # how a new model begins
     init: str = "normal"                  # normal, or local: the first layer looks at neighbours
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
@@ -80,17 +86,21 @@ class TrainingConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("steps", 1), ("batch_size", 1), ("micro_batch_size", 0), ("max_seq_length", 0),
-                            ("warmup_steps", 0), ("threads", 0), ("log_every", 1), ("eval_every", 0),
-                            ("evaluations", 0), ("eval_sequences", 1), ("checkpoint_every", 1), ("keep_checkpoints", 1),
-                            ("max_bad_steps", 1), ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
+        for name, least in (("steps", 1), ("micro_batch_size", 0), ("warmup_steps", 0), ("threads", 0),
+                            ("log_every", 1), ("eval_every", 0), ("evaluations", 0), ("eval_sequences", 1),
+                            ("checkpoint_every", 1), ("keep_checkpoints", 1), ("max_bad_steps", 1),
+                            ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
             if not least <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
         for name in ("final_rate", "decay_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}.")
-        if self.sequences not in MODES:
-            raise ConfigError(f"sequences: {self.sequences!r} is not a choice; choose one of {', '.join(MODES)}.")
+        for name, least in (("batch_size", 1), ("max_seq_length", 1 if isinstance(self.max_seq_length, str) else 0)):
+            if min(self.schedule_of(name).values) < least:
+                raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
+        for word in self.schedule_of("sequences").values:
+            if word not in MODES:
+                raise ConfigError(f"sequences: {word!r} is not a choice; choose one of {', '.join(MODES)}.")
         for _, word in parse_sum(self.objective, "objective"):
             check_options("objective", word)
         optimiser_words(self.optimiser)
@@ -98,7 +108,10 @@ class TrainingConfig(Settings):
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
-        self.masking()        # refuses a wrong rate or unit
+        for rate in self.schedule_of("masking_rate").values:
+            if not 0 < rate < 1:
+                raise ConfigError(f"masking_rate must be between 0 and 1, not {rate}.")
+        self.masking()        # refuses a wrong unit
         self.budget_seconds()
 
     def words(self) -> list[tuple[str, str]]:
@@ -107,8 +120,32 @@ class TrainingConfig(Settings):
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
                 ("schedule", self.schedule), ("init", self.init)]
 
+    def _coerced(self, name: str, value: Any, kind: type) -> Any:
+        if name not in SCHEDULED or not isinstance(value, str):
+            return super()._coerced(name, value, kind)
+        schedule = Schedule.parse(value, kind, name)
+        return schedule.at(0.0) if schedule.constant else str(schedule)
+
+    def schedule_of(self, name: str) -> Schedule[Any]:
+        """Of one of the settings that may have one."""
+        return Schedule.parse(getattr(self, name), type(getattr(TrainingConfig, name)), name)
+
+    def at(self, share: float) -> BatchValues:
+        """What the scheduled settings are when this share of the run is done."""
+        return BatchValues(**{name: self.schedule_of(name).at(share) for name in SCHEDULED})
+
+    def changing(self, share: float) -> dict[str, Any]:
+        """Of the settings that change over this run, what they are when this share of it is done."""
+        return {name: value for name, value in self.at(share)._asdict().items()
+                if not self.schedule_of(name).constant}
+
+    def plain_batches(self) -> bool:
+        """Have all batches the same number of sequences, of the same length?"""
+        return not self.bucket and not {"batch_size", "max_seq_length", "sequences"} & self.changing(0.0).keys()
+
     def masking(self) -> Masking:
-        return Masking(self.masking_rate, self.masking_unit)
+        rate = self.schedule_of("masking_rate") if isinstance(self.masking_rate, str) else self.masking_rate
+        return Masking(rate, self.masking_unit, self.masking_hidden, self.masking_random)
 
     def budget_seconds(self) -> float | None:
         """The budget in seconds; None if the number of steps is given instead."""
@@ -117,21 +154,29 @@ class TrainingConfig(Settings):
     def resolved(self, model: ModelConfig) -> "TrainingConfig":
         """With what depends on the machine and the model written out, so that a resumed run is the same run."""
         threads = self.threads or available_cores()
-        length = self.max_seq_length or model.max_seq_length
-        if length > model.max_seq_length:
-            raise ConfigError(f"training.max_seq_length={length} is more than the model takes, "
+        lengths = self.max_seq_length or model.max_seq_length
+        longest = max(Schedule.parse(lengths, int, "max_seq_length").values)
+        if longest > model.max_seq_length:
+            raise ConfigError(f"training.max_seq_length={lengths} is more than the model takes, "
                               f"model.max_seq_length={model.max_seq_length}.")
         # of batch and length alone, so that the number of threads changes no bit of a run; two parts at least
-        suitable = min(-(-self.batch_size // 2), max(1, _MICRO_BATCH_TOKENS // length))
-        return replace(self, threads=threads, max_seq_length=length,
-                       micro_batch_size=min(self.micro_batch_size or suitable, self.batch_size))
+        largest = max(self.schedule_of("batch_size").values)
+        suitable = min(-(-largest // 2), max(1, _MICRO_BATCH_TOKENS // longest))
+        return replace(self, threads=threads, max_seq_length=lengths,
+                       micro_batch_size=min(self.micro_batch_size or suitable, largest))
+
+    def micro_batch_tokens(self) -> int:
+        """The most that one thread computes at a time: so memory is bounded, whatever the lengths."""
+        longest: int = max(self.schedule_of("max_seq_length").values)
+        return self.micro_batch_size * longest
 
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
     """What the config's words name, for this model."""
+    tokens = 0 if config.plain_batches() else config.micro_batch_tokens()
     return objective_from(config.objective, model, config.main_loss, config.sequences,
-                          micro_batch_size=config.micro_batch_size, recompute=config.gradient_checkpointing,
-                          seed=config.seed)
+                          micro_batch_size=config.micro_batch_size, micro_batch_tokens=tokens,
+                          recompute=config.gradient_checkpointing, seed=config.seed)
 
 
 def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:

@@ -13,6 +13,7 @@ from typing import Any, Generic
 
 from ..errors import CheckpointError, CorpusError, NumericalError
 from ..objectives.objective import Batch, Batches, Part
+from ..text.schedule import Step
 from .update import StepResult, Update
 
 _SMOOTHING = 0.98
@@ -123,7 +124,7 @@ class Loop(Generic[Batch, Part]):
     def advance(self, measure: bool = False) -> tuple[Batch, StepResult]:
         """One step. One whose loss or gradient is not finite is skipped; too many in a row are an error."""
         state, begin = self.state, perf_counter()
-        batch = self.batches[state.step]
+        batch = self.batches[Step(state.step, state.total_steps)]
         self.loading += perf_counter() - begin
         result = self.update.step(batch, (self.seed, state.step), self.rate(state.step), measure)
         state.step += 1

@@ -15,6 +15,7 @@ from ..errors import CheckpointError, NumericalError
 from ..files import Lock, lock_directory
 from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
+from ..text.schedule import Step
 from ..text.tokenizer import Tokenizer
 from .budget import Budget
 from .config import TrainingConfig, make_objective, make_optimiser
@@ -191,8 +192,9 @@ class Trainer:
     def _report(self, result: StepResult, figures: dict[str, float], loop: Loop[Any, Any]) -> None:
         """A line of the log, and the best checkpoint if this is the lowest held-out loss so far."""
         state = self.state
-        record = self._interval.record(state, self.objective, result, figures, self.learning_rate(state.step - 1),
-                                       loop.loading)
+        step = Step(state.step - 1, state.total_steps)
+        record = self._interval.record(state, self.objective, result, figures, self.learning_rate(step), loop.loading,
+                                       self.config.changing(step.share))
         if self._log is not None:
             self._log.write(record)
         self.listener.logged(record)

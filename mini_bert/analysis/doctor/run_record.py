@@ -225,9 +225,9 @@ class RunRecord:
         """The batches that the run is evaluated on; without held-out text, some training batches."""
         if self.corpus.manifest.heldout_documents:
             return heldout_batches(self.corpus, self.training)
-        T = self.training.max_seq_length or self.description["model"].get("max_seq_length", 64)
-        batches = MLMBatches(self.corpus, "train", max_seq_length=T, batch_size=8, mode=self.training.sequences,
-                          seed=EVAL_SEED)
+        end = self.training.at(1.0)
+        T = end.max_seq_length or self.description["model"].get("max_seq_length", 64)
+        batches = MLMBatches(self.corpus, "train", max_seq_length=T, batch_size=8, mode=end.sequences, seed=EVAL_SEED)
         return [part for step in range(min(len(batches), 32)) for part in micro_batches(batches[step], 8)]
 
 

@@ -42,23 +42,24 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, changes: Set = N
     where.add_row("[bold]all[/bold]", "", f"[bold]{total:,}[/bold]", "100.0%")
     parameters = [{"name": spec.name, "shape": spec.shape, "numbers": prod(spec.shape)} for spec in specs]
 
+    rate = max(training.schedule_of("masking_rate").values)          # where it changes, the step that needs most
     bytes_by_purpose: dict[str, int] | None = None
     budget: Table | str
     try:
-        memory = training_memory(config, batch_size, masking_rate=training.masking_rate, objective=training.objective,
+        memory = training_memory(config, batch_size, masking_rate=rate, objective=training.objective,
                                  optimiser=training.optimiser)
     except ConfigError as error:                      # a model that can be described, and not trained so
         budget = f"No forecast of the memory of training: {escape(str(error))}"
     else:
         bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
                             "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}
-        budget = table(f"training at batch {batch_size}, {training.masking_rate:.0%} masked", "MB", right=("MB",))
+        budget = table(f"training at batch {batch_size}, {rate:.0%} masked", "MB", right=("MB",))
         for purpose, size in bytes_by_purpose.items():
             budget.add_row(purpose, f"{size / 1e6:,.1f}")
 
     output.result(
         {"name": name, "config": config.to_dict(), "parameters": parameters, "parameter_count": total,
-         "batch_size": batch_size, "masking_rate": training.masking_rate, "training_bytes": bytes_by_purpose},
+         "batch_size": batch_size, "masking_rate": rate, "training_bytes": bytes_by_purpose},
         settings, "", where, "", budget)
 
 

@@ -1,5 +1,6 @@
 """A line of the log: what the steps since the last line have done, and what was measured behind them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...objectives.objective import CorpusObjective, Loss, Losses
@@ -23,15 +24,15 @@ class LogInterval:
             self.losses[name] = Loss(before.total + loss.total, before.count + loss.count)
 
     def record(self, state: State, objective: CorpusObjective[Any, Any], result: StepResult, figures: dict[str, float],
-               rate: float, loading: float) -> dict[str, Any]:
+               rate: float, loading: float, scheduled: Mapping[str, Any]) -> dict[str, Any]:
         """The line behind a step with this result and learning rate. `figures` are those of an evaluation, if there was
-        one; `loading` are the seconds that batches took."""
+        one; `loading` are the seconds that batches took; `scheduled` are the step's values of settings that change."""
         means = {name: loss.mean if loss.count else None for name, loss in self.losses.items()}
         made: dict[str, Any] = {
             "step": state.step,
             "loss": means.get(objective.main),
             "smoothed_loss": state.mean_loss if state.smoothing else None,
-            "learning_rate": rate,
+            "learning_rate": rate, **scheduled,
             "grad_norm": result.grad_norm,
             "tokens_per_second": self.tokens / self.seconds if self.seconds else None,
             "loading_share": loading / self.seconds if self.seconds else None,

@@ -32,7 +32,7 @@ class ParamSpec:
     mean: float = 0.0
     component: str = ""                   # embeddings, attention, feedforward, norm, mlm_head, pooler or task_head
     layer: int | None = None
-    axes: tuple[str, ...] = ()            # what the axes run over, where that matters: "vocabulary", "positions"
+    axes: tuple[str, ...] = ()            # what the axes run over, if not features: "vocabulary", "positions", "heads"
     symbol: str = ""                      # in formulas: W_Q, gamma
     prefix: str = ""                      # of the model it belongs to, where several are joined: "generator."
 
@@ -42,6 +42,11 @@ class ParamSpec:
         if self.layer is not None:
             return f"{self.prefix}layer_{self.layer}"
         return self.prefix + ("embeddings" if self.component == "embeddings" else "head")
+
+    @property
+    def is_hidden_matrix(self) -> bool:
+        """Is it a matrix inside a layer that maps features to features, used as x @ W? A table is not: see `axes`."""
+        return self.layer is not None and len(self.shape) == 2 and not any(self.axes)
 
 
 @dataclass(frozen=True)

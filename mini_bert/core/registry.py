@@ -45,6 +45,7 @@ SLOTS = {
     "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model)",
     "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step; made from (params), a wrapper "
                  "from (inner), another optimiser",
+    "clipping": "training.clipping.clipping.Clipping: limits the gradients of a step; made from (params)",
     "schedule": "a function (progress, decay_share) -> share of the learning rate",
     "init": "training.inits.normal.Init: changes freshly drawn parameters",
 }

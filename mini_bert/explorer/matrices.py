@@ -14,7 +14,8 @@ from ..analysis.passes.backward_steps import BackwardStep
 from ..analysis.passes.forward_steps import Step
 from .session import Passes
 
-_KINDS = {"vocabulary": "word", "positions": "position", "": "dimension"}       # what an axis is called on the page
+# what an axis is called on the page
+_KINDS = {"vocabulary": "word", "positions": "position", "heads": "head", "segments": "segment", "": "dimension"}
 _ALL_WORDS = 256              # a vocabulary up to this size is shown whole
 
 

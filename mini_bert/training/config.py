@@ -19,7 +19,8 @@ from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import HIDDEN, RANDOM, Masking
 from ..text.schedule import Schedule
-from . import inits, optimisers  # noqa: F401  (they fill the registry)
+from . import clipping, inits, optimisers  # noqa: F401  (they fill the registry)
+from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
 from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
 from .param_groups import groups_of, rate_factors
@@ -64,11 +65,12 @@ class TrainingConfig(Settings):
     warmup_steps: int = 500
     final_rate: float = 0.0               # share of the learning rate that is left at the end
     decay_share: float = 0.2              # of the steps, for wsd
-    beta1: float = 0.9
+    beta1: float = 0.9                    # beta1, beta2, epsilon: an optimiser's own, if left as they are here
     beta2: float = 0.999
     epsilon: float = 1e-8
     weight_decay: float = 0.01
-    max_grad_norm: float = 1.0            # 0: no clipping
+    clipping: str = "norm"                # by the global norm, or adaptive(limit=0.01): by unit
+    max_grad_norm: float = USUAL_NORM     # for norm; 0: no clipping
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     # the machine
@@ -104,6 +106,7 @@ class TrainingConfig(Settings):
         for _, word in parse_sum(self.objective, "objective"):
             check_options("objective", word)
         optimiser_words(self.optimiser)
+        check_clipping(self.clipping)
         check_schedule(self.schedule)
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
@@ -118,7 +121,7 @@ class TrainingConfig(Settings):
         """(slot, word) of everything that the registry is asked for."""
         return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
-                ("schedule", self.schedule), ("init", self.init)]
+                ("clipping", self.clipping), ("schedule", self.schedule), ("init", self.init)]
 
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
@@ -184,13 +187,20 @@ def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
     factors = rate_factors(params, config.layer_decay, config.freeze)
     taken = set[str]().union(*(takes("optimiser", word) | word.options.keys()
                                for word in optimiser_words(config.optimiser)))
-    for name in _OF_OPTIMISERS:
-        if name not in taken and getattr(config, name) not in (0, getattr(TrainingConfig, name)):     # 0: without it
+    settings = {name: getattr(config, name) for name in _OF_OPTIMISERS
+                if getattr(config, name) != getattr(TrainingConfig, name)}        # 0.999 is not every optimiser's beta2
+    for name, value in settings.items():
+        if name not in taken and value:                                           # 0: without it
             raise ConfigError(f"{name} is set, but the optimiser {config.optimiser} takes none.")
+    settings |= {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
     if "factors" not in taken and set(factors.values()) != {1.0}:
         raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
-    settings = {name: getattr(config, name) for name in ("learning_rate", *_OF_OPTIMISERS)}
     return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors})
+
+
+def make_clipping(config: TrainingConfig, params: Parameters) -> Clipping:
+    """What the config's word names."""
+    return clipping_from(config.clipping, params, config.max_grad_norm)
 
 
 def load_run_config(name_or_file: str | PathLike[str], changes: Iterable[str] = ()) -> tuple[ModelConfig,

@@ -20,6 +20,7 @@ from ..errors import ConfigError, DataError, NumericalError
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
+from .clipping.clipping import USUAL_NORM, check_clipping, clipping_from
 from .config import TrainingConfig, make_optimiser
 from .loop import Loop, State
 from .optimisers.making import optimiser_words
@@ -43,7 +44,8 @@ class FinetuneConfig(Settings):
     schedule: str = "linear"
     warmup_share: float = 0.1             # of all steps
     weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
+    clipping: str = "norm"                # by the global norm, or adaptive(limit=0.01): by unit
+    max_grad_norm: float = USUAL_NORM     # for norm; 0: no clipping
     layer_decay: float = 1.0              # factor of the learning rate from each layer to the one below it
     freeze: str = ""                      # parts or parameters that stay, such as "embeddings layer_0"
     dropout: float = 0.1                  # of the encoder and in front of the head
@@ -65,6 +67,7 @@ class FinetuneConfig(Settings):
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(f"layer_decay must be above 0 and at most 1, not {self.layer_decay}.")
         optimiser_words(self.optimiser)
+        check_clipping(self.clipping)
         check_schedule(self.schedule)
 
 
@@ -125,7 +128,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
     with workers(config.threads) as team:
         update = Update(TaskLoss(model, recompute=config.recompute), _optimiser(model, config), team,
-                        max_grad_norm=config.max_grad_norm)
+                        clipping=clipping_from(config.clipping, model.params, config.max_grad_norm))
         try:
             Loop(update, batches, rate, state, seed=config.seed).run(after)
         except NumericalError as error:

@@ -18,7 +18,7 @@ from ..objectives.objective import Batches, CorpusObjective
 from ..text.schedule import Step
 from ..text.tokenizer import Tokenizer
 from .budget import Budget
-from .config import TrainingConfig, make_objective, make_optimiser
+from .config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from .loop import Listener, Listeners, Loop, State
 from .runs.checkpoints import (
     OBJECTIVE,
@@ -56,6 +56,7 @@ class Trainer:
         listeners = [] if listener is None else [listener] if isinstance(listener, Listener) else listener
         self.listener = Listeners(listeners)
         self.optimiser = make_optimiser(config, self.objective.params)
+        self.clipping = make_clipping(config, self.objective.params)
         self.state = State(total_steps=config.steps)
         self.budget: Budget | None = None
         self.baselines: dict[str, float] = {}             # losses to beat, if they are known
@@ -111,7 +112,7 @@ class Trainer:
     def _loop(self) -> Iterator[Loop[Any, Any]]:
         """The loop, with its threads."""
         with workers(self.config.threads) as team:
-            update = Update(self.objective, self.optimiser, team, max_grad_norm=self.config.max_grad_norm)
+            update = Update(self.objective, self.optimiser, team, clipping=self.clipping)
             yield Loop(update, self.batches, self.learning_rate, self.state, seed=self.config.seed,
                        max_bad_steps=self.config.max_bad_steps)
 
@@ -177,7 +178,7 @@ class Trainer:
         kept = f" The last good checkpoint is in {self.run / 'checkpoints'}." if self.run is not None else ""
         return NumericalError(
             f"{error}{kept} Try a lower learning rate (it was {self.config.learning_rate:g}), a longer warm-up (it was "
-            f"{self.config.warmup_steps} steps) or a lower max_grad_norm.")
+            f"{self.config.warmup_steps} steps) or stricter clipping.")
 
     def learning_rate(self, step: int | None = None) -> float:
         """Of a step, by default the one to come. The warm-up is no more than half of a run, a tenth with a budget."""

@@ -13,8 +13,9 @@ import numpy as np
 from ..core.params import Parameters
 from ..errors import NumericalError
 from ..objectives.objective import Batch, Loss, Losses, Objective, Part
+from .clipping.clipping import Clipping
 from .gradient_sum import GradientSum
-from .optimisers.optimiser import Measures, Optimiser, clip_factor
+from .optimisers.optimiser import Measures, Optimiser
 from .workers import Workers
 
 
@@ -66,12 +67,12 @@ class BatchGradients(Generic[Batch, Part]):
 
 
 class Update(Generic[Batch, Part]):
-    """The step that an objective and an optimiser take together."""
+    """The step that an objective and an optimiser take together; without `clipping`, by the gradients as they are."""
 
     def __init__(self, objective: Objective[Batch, Part], optimiser: Optimiser, workers: Workers, *,
-                 max_grad_norm: float = 0.0):
+                 clipping: Clipping | None = None):
         self.objective, self.batch_gradients = objective, BatchGradients(objective, workers)
-        self.optimiser, self.workers, self.max_grad_norm = optimiser, workers, max_grad_norm
+        self.optimiser, self.workers, self.clipping = optimiser, workers, clipping
 
     def step(self, batch: Batch, key: tuple[Any, ...], rate: float, measure: bool = False) -> StepResult:
         """Losses, gradients and the optimiser's step, unless something is not finite: then nothing moves."""
@@ -90,6 +91,6 @@ class Update(Generic[Batch, Part]):
         result = StepResult(losses, losses[self.objective.main], total, norm)
         if not (isfinite(total) and isfinite(norm) and any(loss.count for loss in losses.values())):
             return result._replace(finite=False)
-        scale = clip_factor(norm, self.max_grad_norm) / count
+        scale = 1 / count if self.clipping is None else self.clipping(gradients, norm, count, self.workers)
         return result._replace(measures=self.optimiser.step(
             gradients, learning_rate=rate, scale=scale, workers=self.workers, measure=measure))

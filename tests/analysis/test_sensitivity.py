@@ -77,7 +77,7 @@ def test_bad_input_is_refused(model, batch):
     for rates in ([], [0.0], [-1.0], [np.inf]):
         with pytest.raises(InputError, match="above 0"):
             analyze_learning_rate_sensitivity(model, batch, rates)
-    with pytest.raises(ConfigError, match="adamw, lookahead, sgd"):
+    with pytest.raises(ConfigError, match="adamw, ema, lion, lookahead, muon, sgd"):
         analyze_learning_rate_sensitivity(model, batch, [1.0], optimiser="newton")
     with pytest.raises(InputError, match="empty"):
         detect_mode_collapse([])

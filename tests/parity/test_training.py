@@ -13,28 +13,51 @@ from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.optimisers.adamw import AdamW
+from mini_bert.training.optimisers.muon import Muon
 from mini_bert.training.trainer import Trainer
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; `make parity` installs it")
 CURVE = Path(__file__).parents[1] / "reference" / "loss_curve.json"
 
 
-def test_a_hundred_steps_of_adamw_are_torchs():
+@pytest.mark.parametrize(("dtype", "limit"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_a_hundred_steps_of_adamw_are_torchs(dtype, limit):
     layout = [ParamSpec("W", (30, 20), 1.0), ParamSpec("b", (20,), 1.0)]
-    params = Parameters(layout, np.float32)
+    params = Parameters(layout, dtype)
     params.initialise(0)
     W, b = (torch.nn.Parameter(torch.tensor(params[name])) for name in ("W", "b"))
     theirs = torch.optim.AdamW([{"params": [W], "weight_decay": 0.01}, {"params": [b], "weight_decay": 0.0}], lr=1e-3)
     ours = AdamW(params, 1e-3, weight_decay=0.01)
     for step in range(100):
-        grads = Parameters(layout, np.float32)
+        grads = Parameters(layout, dtype)
         grads.flat[...] = np.random.default_rng(step).standard_normal(grads.flat.size)
         W.grad, b.grad = torch.tensor(grads["W"]), torch.tensor(grads["b"])
         theirs.step()
         ours.step(grads)
     worst = max(np.abs(params["W"] - W.detach().numpy()).max(), np.abs(params["b"] - b.detach().numpy()).max())
     print(f"parameters differ by at most {worst:.1e} after 100 steps")
-    assert worst <= 1e-6
+    assert worst <= limit
+
+
+def test_muon_is_torchs_but_for_its_half_precision():
+    """PyTorch orthogonalises in bfloat16, so the directions agree to its rounding; its matrices are transposed."""
+    layout = [ParamSpec("W", (24, 60), 1.0, component="attention", layer=0)]
+    params = Parameters(layout, np.float32)
+    params.initialise(0)
+    W = torch.nn.Parameter(torch.tensor(params["W"].T.copy()))
+    theirs = torch.optim.Muon([W], lr=1e-2, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    ours = Muon(params, 1e-2, weight_decay=0.1)
+    for step in range(20):
+        before = params["W"].copy()
+        grads = Parameters(layout, np.float32)
+        grads.flat[...] = np.random.default_rng(step).standard_normal(grads.flat.size)
+        W.grad = torch.tensor(grads["W"].T.copy())
+        theirs.step()
+        ours.step(grads)
+        moved, expected = params["W"] - before, W.detach().numpy().T - before
+        assert np.linalg.norm(moved - expected) <= 0.02 * np.linalg.norm(expected)
+        with torch.no_grad():
+            W.copy_(torch.tensor(params["W"].T.copy()))
 
 
 class Batches:

@@ -22,6 +22,7 @@ from ...evaluation.representations.geometry import compute_anisotropy, compute_e
 from ...evaluation.result import Result
 from ...objectives.masked import MaskedLM
 from ...training import optimisers  # noqa: F401  (they fill the registry)
+from ...training.clipping.norm import ClipByNorm
 from ...training.optimisers.making import optimiser_from
 from ...training.optimisers.optimiser import Optimiser
 from ...training.update import Update
@@ -60,7 +61,7 @@ def analyze_learning_rate_sensitivity(model: MiniBERT, data_batch: DataBatch,
     def fresh() -> Optimiser:
         return optimiser_from(optimiser, model.params, {"weight_decay": 0.0})
 
-    update = Update(MaskedLM(model), fresh(), Workers(1), max_grad_norm=max_grad_norm)
+    update = Update(MaskedLM(model), fresh(), Workers(1), clipping=ClipByNorm(model.params, max_grad_norm))
     kept = model.params.flat.copy()
     try:
         found = update.batch_gradients.compute(batch)             # once: all steps are from the same parameters

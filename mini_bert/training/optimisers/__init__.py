@@ -1,5 +1,5 @@
 """Optimisers, one per file: from gradients to a step."""
 
-from . import adamw, lookahead, sgd
+from . import adamw, ema, lion, lookahead, muon, sgd
 
-__all__ = ["adamw", "lookahead", "sgd"]
+__all__ = ["adamw", "ema", "lion", "lookahead", "muon", "sgd"]

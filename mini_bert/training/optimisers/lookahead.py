@@ -7,20 +7,16 @@
 The slow weights begin as the weights of step 0. They are what is evaluated and saved as a model.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import numpy as np
-
 from ...core.arrays import Array
 from ...core.registry import register
 from ...errors import ConfigError
-from .optimiser import CHUNK, Optimiser
-from .wrapper import Wrapper
+from ..workers import Workers
+from .optimiser import Optimiser
+from .wrapper import Averager
 
 
 @register("optimiser", "lookahead")
-class Lookahead(Wrapper):
+class Lookahead(Averager):
     title = "Lookahead"
     states = ("slow",)
 
@@ -31,28 +27,12 @@ class Lookahead(Wrapper):
             raise ConfigError(f"lookahead: alpha must be above 0 and at most 1, not {alpha}.")
         super().__init__(inner)
         self.k, self.alpha = k, alpha
-        self.slow[...] = inner.params.flat
 
     @property
     def slow(self) -> Array:
-        return self.state["slow"]
+        return self.average
 
-    def after_step(self) -> None:
-        if self.t % self.k:
-            return
-        fast, slow = self.params.flat, self.slow
-        for start in range(0, fast.size, CHUNK):                  # in pieces that stay in the cache
-            f, s = fast[start : start + CHUNK], slow[start : start + CHUNK]
-            change = np.subtract(f, s)                            # slow <- slow + alpha (fast - slow)
-            change *= self.alpha
-            s += change
-            f[...] = s                                            # fast <- slow
-
-    @contextmanager
-    def evaluation_weights(self) -> Iterator[None]:
-        fast = self.params.flat.copy()
-        self.params.flat[...] = self.slow
-        try:
-            yield
-        finally:
-            self.params.flat[...] = fast
+    def after_step(self, workers: Workers | None) -> None:
+        if self.t % self.k == 0:
+            self.move_average(self.alpha, workers)                # slow <- slow + alpha (fast - slow)
+            self.params.flat[...] = self.slow                     # fast <- slow

@@ -4,37 +4,27 @@ The buffer is worked through in chunks that stay in the cache from the first lin
 is read once instead of a dozen times; the chunks are shared out among the threads. Each number is computed by itself,
 so neither chunks nor threads change the result. An optimiser is a subclass with the names of its state arrays and one
 formula, `direction`; weight decay acts on the weights directly, and on matrices only: biases and norms are left alone.
+A formula that needs whole matrices is `matrix_direction`, for the parameters that `whole` chooses.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
 from math import sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.params import Parameters
+from ...core.params import Parameters, ParamSpec
 from ...errors import ConfigError, InputError
-from ..workers import Item, Result, Workers
+from ..workers import Workers
+from .walk import Piece, chunks, pieces, shares, spread
 
 # Elements at a time. A chunk's arrays stay in the processor's cache between the lines of a formula, and each line takes
 # long enough for two threads not to wait for the interpreter's lock (2^16 costs a third more). A norm is the sum over
 # blocks, so its bits depend on their size.
 CHUNK, NORM_BLOCK = 1 << 18, 1 << 16
-
-
-@dataclass(frozen=True)
-class _Range:
-    """A run of the buffer whose parameters are treated alike."""
-
-    start: int
-    stop: int
-    group: str                # whose norms it counts for
-    factor: float             # of the learning rate; 0 for frozen
-    decays: bool
 
 
 @dataclass(frozen=True)
@@ -61,8 +51,12 @@ class Optimiser:
         self.params, self.learning_rate, self.weight_decay = params, learning_rate, weight_decay
         self.t = 0            # steps taken
         self.state: dict[str, Array] = {name: np.zeros_like(params.flat) for name in self.states}
-        ranges = list(_ranges(params, factors or {}, groups or {}))
-        self._chunks, self._norm_blocks = _chunks(ranges, CHUNK), _chunks(ranges, NORM_BLOCK)
+        everything = pieces(params, factors or {}, groups or {}, self.whole)
+        self._norm_blocks = chunks(everything, NORM_BLOCK)
+        self._chunks = chunks([piece for piece in everything if piece.shape is None], CHUNK)
+        # the largest first, so that no thread is left with one at the end
+        self._matrices = sorted((piece for piece in everything if piece.shape is not None),
+                                key=lambda piece: -piece.size)
 
     def direction(self, g: Array, u: Array, rate: float, *states: Array) -> None:
         """Leave in `u` what is subtracted from some weights at this learning rate.
@@ -70,6 +64,15 @@ class Optimiser:
         `g` is their gradient, which may be overwritten; `states` are the parts of the state arrays, changed in place.
         """
         raise TypeError(f"{type(self).__name__} has no direction.")
+
+    @staticmethod
+    def whole(spec: ParamSpec) -> bool:
+        """Is this parameter stepped as a whole, by `matrix_direction`?"""
+        return False
+
+    def matrix_direction(self, g: Array, u: Array, rate: float, *states: Array) -> None:
+        """As `direction`, for one parameter that `whole` chooses: all arrays have its shape. One thread computes it."""
+        raise TypeError(f"{type(self).__name__} has no matrix_direction.")
 
     def restore(self, state: Mapping[str, Array], steps: int) -> None:
         """Take the state of a checkpoint, and the number of steps that led to it."""
@@ -89,8 +92,8 @@ class Optimiser:
     def grad_norm(self, gradients: Parameters, workers: Workers | None = None) -> float:
         """The norm of all gradients that are not frozen, summed in float64 across blocks."""
         g = gradients.flat
-        shares = _shares(self._norm_blocks, workers.threads if workers else 1)
-        squares = _map(workers, lambda share: [_square(g[c.start : c.stop]) for c in share if c.factor], shares)
+        work = shares(self._norm_blocks, workers.threads if workers else 1)
+        squares = spread(workers, lambda share: [_square(g[piece.place]) for piece in share if piece.factor], work)
         return sqrt(sum(square for share in squares for square in share))
 
     def step(self, gradients: Parameters, *, learning_rate: float | None = None, scale: float = 1.0,
@@ -100,26 +103,30 @@ class Optimiser:
             raise InputError(f"There are {gradients.flat.size} gradients for {self.params.flat.size} parameters.")
         self.t += 1
         rate = self.learning_rate if learning_rate is None else learning_rate
-        shares = _shares(self._chunks, workers.threads if workers else 1)
+        # in an order that does not depend on the threads, so that the sums of `measure` do not
+        work = [[matrix] for matrix in self._matrices] + shares(self._chunks, workers.threads if workers else 1)
 
-        def run(share: list[_Range]) -> _Norms:
-            scratch = np.empty((2, max((c.stop - c.start for c in share), default=0)), self.params.flat.dtype)
-            return [(c.group, *self._update(c, gradients.flat, rate, scale, scratch, measure)) for c in share]
+        def run(share: list[Piece]) -> _Norms:
+            scratch = np.empty((2, max(piece.size for piece in share)), self.params.flat.dtype)
+            return [(piece.group, *self._update(piece, gradients.flat, rate, scale, scratch, measure))
+                    for piece in share]
 
-        norms = _map(workers, run, shares)
+        norms = spread(workers, run, work)
         return _measures([row for rows in norms for row in rows]) if measure else None
 
-    def _update(self, c: _Range, gradient: Array, rate: float, scale: float, scratch: Array,
+    def _update(self, piece: Piece, gradient: Array, rate: float, scale: float, scratch: Array,
                 measure: bool) -> tuple[float, float, float]:
-        """Move one chunk; the squares of its gradient, of its change and of its weights."""
-        if not c.factor:
+        """Move one piece; the squares of its gradient, of its change and of its weights."""
+        if not piece.factor:
             return 0.0, 0.0, 0.0
-        here, sizes = slice(c.start, c.stop), (0.0, 0.0, 0.0)
-        w, (g, u) = self.params.flat[here], scratch[:, : c.stop - c.start]
+        here, sizes = piece.place, (0.0, 0.0, 0.0)
+        w, (g, u) = self.params.flat[here], scratch[:, : piece.size]
         np.multiply(gradient[here], scale, out=g)
         grad_square = _square(g) if measure else 0.0
-        self.direction(g, u, rate * c.factor, *(state[here] for state in self.state.values()))
-        fade = rate * c.factor * self.weight_decay if c.decays else 0.0
+        move = self.direction if piece.shape is None else self.matrix_direction
+        move(*(array.reshape(piece.shape or -1) for array in (g, u)), rate * piece.factor,
+             *(state[here].reshape(piece.shape or -1) for state in self.state.values()))
+        fade = rate * piece.factor * self.weight_decay if piece.decays else 0.0
         if measure:
             sizes = (grad_square, _square(u + fade * w), _square(w))
         if fade:
@@ -133,11 +140,6 @@ def require_shares(**values: tuple[float, float]) -> None:
     for name, (value, limit) in values.items():
         if not 0 <= value < limit:
             raise ConfigError(f"{name} must be {'in [0, 1)' if limit == 1 else 'zero or more'}, not {value}.")
-
-
-def clip_factor(norm: float, limit: float) -> float:
-    """What gradients of this norm are multiplied by, so that it is at most the limit; a limit of 0 is none."""
-    return min(1.0, limit / norm) if limit and norm else 1.0
 
 
 _Norms = list[tuple[str, float, float, float]]        # group; squares of gradient, update and weight
@@ -155,38 +157,3 @@ def _measures(norms: _Norms) -> Measures:
 
 def _square(x: Array) -> float:
     return float(np.dot(x, x))
-
-
-def _map(workers: Workers | None, function: Callable[[Item], Result], items: list[Item]) -> list[Result]:
-    return workers.map(function, items) if workers is not None else [function(item) for item in items]
-
-
-def _ranges(params: Parameters, factors: Mapping[str, float], groups: Mapping[str, str]) -> Iterator[_Range]:
-    """Neighbours that are treated alike, as one."""
-    for name in factors:
-        params[name]          # an unknown name is answered with the nearest
-    current: _Range | None = None
-    for name, place in params.slices.items():
-        made = _Range(place.start, place.stop, groups.get(name, "all"), factors.get(name, 1.0),
-                      decays=params[name].ndim > 1)
-        if current is not None and (current.group, current.factor, current.decays) \
-                == (made.group, made.factor, made.decays):
-            current = _Range(current.start, made.stop, made.group, made.factor, made.decays)
-            continue
-        if current is not None:
-            yield current
-        current = made
-    if current is not None:
-        yield current
-
-
-def _chunks(ranges: list[_Range], size: int) -> list[_Range]:
-    return [_Range(start, min(start + size, r.stop), r.group, r.factor, r.decays)
-            for r in ranges for start in range(r.start, r.stop, size)]
-
-
-def _shares(chunks: list[_Range], n: int) -> list[list[_Range]]:
-    """The chunks in n runs of about equal length in numbers."""
-    ends = np.cumsum([c.stop - c.start for c in chunks])
-    cuts = [0, *np.searchsorted(ends, ends[-1] * np.arange(1, n) / n).tolist(), len(chunks)]
-    return [chunks[a:b] for a, b in pairwise(cuts) if a < b]

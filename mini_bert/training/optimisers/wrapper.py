@@ -4,15 +4,16 @@ The inner optimiser takes the steps; a wrapper acts on the parameters behind eac
 those of the inner one are saved and restored together, the inner ones' names behind "inner.".
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
 from ...core.arrays import Array
 from ...core.params import Parameters
 from ..workers import Workers
-from .optimiser import Measures, Optimiser
+from .optimiser import CHUNK, Measures, Optimiser
+from .walk import spread
 
 
 class Wrapper(Optimiser):
@@ -25,8 +26,8 @@ class Wrapper(Optimiser):
         self.state |= {f"inner.{name}": array for name, array in inner.state.items()}
         self._norm_blocks = inner._norm_blocks
 
-    def after_step(self) -> None:
-        """Act on `self.params`, which the inner optimiser has just moved for the t-th time."""
+    def after_step(self, workers: Workers | None) -> None:
+        """Act on `self.params`, which the inner optimiser has just moved for the t-th time; threads may help."""
         raise TypeError(f"{type(self).__name__} has no after_step.")
 
     def step(self, gradients: Parameters, *, learning_rate: float | None = None, scale: float = 1.0,
@@ -34,7 +35,7 @@ class Wrapper(Optimiser):
         measures = self.inner.step(gradients, learning_rate=learning_rate, scale=scale, workers=workers,
                                    measure=measure)
         self.t = self.inner.t
-        self.after_step()
+        self.after_step(workers)
         return measures
 
     def restore(self, state: Mapping[str, Array], steps: int) -> None:
@@ -43,3 +44,38 @@ class Wrapper(Optimiser):
 
     def evaluation_weights(self) -> AbstractContextManager[None]:
         return self.inner.evaluation_weights()
+
+
+class Averager(Wrapper):
+    """A wrapper with averaged weights, its one state array, which begins as the weights of step 0.
+
+    The averaged weights are what is evaluated and saved as a model. Weights that never move keep their bits in it.
+    """
+
+    def __init__(self, inner: Optimiser):
+        super().__init__(inner)
+        self.average[...] = inner.params.flat
+
+    @property
+    def average(self) -> Array:
+        return self.state[self.states[0]]
+
+    def move_average(self, share: float, workers: Workers | None) -> None:
+        """average <- average + share (weights - average)"""
+
+        def move(start: int) -> None:
+            average = self.average[start : start + CHUNK]         # in pieces that stay in the cache
+            change = np.subtract(self.params.flat[start : start + CHUNK], average)
+            change *= share
+            average += change
+
+        spread(workers, move, range(0, self.average.size, CHUNK))
+
+    @contextmanager
+    def evaluation_weights(self) -> Iterator[None]:
+        weights = self.params.flat.copy()
+        self.params.flat[...] = self.average
+        try:
+            yield
+        finally:
+            self.params.flat[...] = weights

@@ -38,7 +38,7 @@ class Embeddings:
         self.tokens = ParamSpec("token_embeddings", (config.vocab_size, E), std, component="embeddings",
                                 axes=("vocabulary",), symbol="E")
         self.types = ParamSpec("token_type_embeddings", (config.token_types, E), std, component="embeddings",
-                               symbol="E_S") if config.token_types and types else None
+                               axes=("segments",), symbol="E_S") if config.token_types and types else None
         self.ln: Norm | None = make("norm", config.norm, config, "embedding_ln", component="embeddings",
                                     **({"size": E} if config.embedding_size and not project_first else {})) \
             if config.embedding_layernorm else None

@@ -47,7 +47,7 @@ class Relative(Term):
         self.clamp, self.scale, self.owner = clamp, 1 / sqrt(config.head_size), not shared or layer == 0
         suffix, of = ("", None) if shared else (f"_{layer}", layer)
         self.u, self.v = (ParamSpec(name + suffix, heads, config.init_std, component="attention", layer=of,
-                                    symbol=letter)
+                                    axes=("heads",), symbol=letter)
                           for name, letter in (("content_bias", "u"), ("distance_bias", "v")))
         self.project = Linear(f"W_R_{layer}", None, H, H, config.init_std, component="attention", layer=layer,
                               symbol="W_R")

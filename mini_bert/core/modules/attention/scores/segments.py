@@ -30,9 +30,9 @@ class Segments(Term):
         heads = (config.num_heads, config.head_size)
         self.scale = 1 / sqrt(config.head_size)
         self.s = ParamSpec(f"segment_bias_{layer}", heads, config.init_std, component="attention", layer=layer,
-                           symbol="s")
+                           axes=("heads",), symbol="s")
         self.e = ParamSpec(f"segment_keys_{layer}", (2, *heads), config.init_std, component="attention", layer=layer,
-                           symbol="e")
+                           axes=("segments", "heads"), symbol="e")
 
     def layout(self) -> Layout:
         yield from (self.s, self.e)

@@ -1,4 +1,4 @@
-"""Wrappers of optimisers: Lookahead by its formula, what it saves, and what reaches the optimiser inside."""
+"""Wrappers of optimisers: their formulas, what they save, and what reaches the optimiser inside."""
 
 from dataclasses import replace
 
@@ -10,9 +10,12 @@ from mini_bert.core.params import Parameters, ParamSpec
 from mini_bert.training.config import TrainingConfig, make_optimiser
 from mini_bert.training.memory import training_memory
 from mini_bert.training.optimisers.adamw import AdamW
+from mini_bert.training.optimisers.ema import ExponentialAverage
 from mini_bert.training.optimisers.lookahead import Lookahead
 from mini_bert.training.optimisers.sgd import SGD
-from mini_bert.training.runs.run import resume_run, start_run
+from mini_bert.training.runs.log import read_log
+from mini_bert.training.runs.run import start_run
+from mini_bert.training.workers import Workers
 
 LAYOUT = [ParamSpec("W", (30, 40), 1.0), ParamSpec("b", (40,), 1.0)]
 
@@ -47,6 +50,22 @@ def test_a_hundred_steps_are_those_of_the_formula(k, alpha):
     assert lookahead.t == 100
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.9, 0.999])
+def test_the_average_is_that_of_all_weights_so_far_and_changes_no_step(decay):
+    """sum_s d^(t-s) w_s / sum_s d^(t-s) over the steps s = 1 ... t: the weights of step 0 are not in it."""
+    params, plain = made(), made()
+    average, alone = ExponentialAverage(AdamW(params, 0.1), decay=decay), AdamW(plain, 0.1)
+    total, count = np.zeros_like(params.flat), 0.0
+    for t in range(1, 101):
+        average.step(gradients(t))
+        alone.step(gradients(t))
+        total, count = decay * total + plain.flat, decay * count + 1
+        np.testing.assert_array_equal(params.flat, plain.flat)
+        with average.evaluation_weights():
+            np.testing.assert_allclose(params.flat, total / count, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(params.flat, plain.flat)
+
+
 def test_wrappers_nest_and_settings_reach_the_one_inside():
     config = TrainingConfig(optimiser="lookahead(lookahead(adamw(beta2=0.95), k=2), k=3, alpha=0.8)", beta1=0.7,
                             weight_decay=0.3, freeze="b")
@@ -71,22 +90,20 @@ def test_wrappers_nest_and_settings_reach_the_one_inside():
     np.testing.assert_array_equal(again.params.flat, params.flat)
 
 
-def test_a_killed_run_ends_with_the_same_bytes_and_the_slow_weights_are_saved(model_config, settings, corpus, tmp_path):
-    config = replace(settings, optimiser="lookahead(adamw, k=5)")          # the last step is no multiple of k
-    whole = start_run(model_config, config, corpus.directory, tmp_path / "whole")
-    whole.train()
-    killed = start_run(model_config, config, corpus.directory, tmp_path / "killed")
-    with killed._loop() as loop:
-        for _ in range(7):
-            killed._advance(loop)
-    killed.lock.release()
-    resumed = resume_run(tmp_path / "killed", threads=1)
-    assert resumed.state.step == 4
-    resumed.train()
-    np.testing.assert_array_equal(whole.model.params.flat, resumed.model.params.flat)
-    np.testing.assert_array_equal(whole.optimiser.slow, resumed.optimiser.slow)
-    assert not np.array_equal(whole.model.params.flat, whole.optimiser.slow)
-    np.testing.assert_array_equal(MiniBERT.load(tmp_path / "killed" / "final").params.flat, whole.optimiser.slow)
+@pytest.mark.parametrize("word", ["lookahead(adamw, k=5)", "ema(adamw, decay=0.9)", "ema(lookahead(adamw))"])
+def test_the_averaged_weights_are_what_is_evaluated_and_saved(word, model_config, settings, corpus, run):
+    config = replace(settings, optimiser=word, freeze="layer_0")           # the last step is no multiple of k
+    trainer = start_run(model_config, config, corpus.directory, run)
+    before = trainer.model.params.flat.copy()
+    trainer.train()
+    weights, average = trainer.model.params, trainer.optimiser.average
+    assert not np.array_equal(weights.flat, average)
+    for name, model in (("final", average), ("checkpoints/step-12", weights.flat)):
+        np.testing.assert_array_equal(MiniBERT.load(run / name).params.flat, model)
+    np.testing.assert_array_equal(average[weights.slices["W_Q_0"]], before[weights.slices["W_Q_0"]])
+    with trainer.optimiser.evaluation_weights():
+        loss = trainer.objective.evaluate(trainer.heldout, Workers(1))["masked"]
+    assert list(read_log(run))[-1]["eval_loss"] == pytest.approx(loss, rel=1e-6)
 
 
 @pytest.mark.parametrize(("word", "said"), [
@@ -95,6 +112,7 @@ def test_a_killed_run_ends_with_the_same_bytes_and_the_slow_weights_are_saved(mo
     ("lookahead(newton)", "'newton' is not a choice"), ("lookahead(adamw, k=0)", "k must be a whole number"),
     ("lookahead(adamw, k=2.5)", "k must be a whole number"), ("lookahead(adamw, alpha=2)", "alpha must be above 0"),
     ("lookahead(adamw(k=2))", r"adamw\(k=2\) cannot be made"), ("lookahead(adamw, m=2)", "its options are k, alpha"),
+    ("ema", r"write ema\(adamw\)"), ("ema(adamw, decay=1)", r"decay must be in \[0, 1\)"),
     ("lookahead(adamw(learning_rate=3))", "takes its learning rate from the schedule"),
     ("lookahead(sgd)", "beta1 is set, but the optimiser")])
 def test_wrong_words_are_answered_in_a_sentence(word, said):
@@ -110,5 +128,5 @@ def test_the_forecast_counts_what_each_optimiser_keeps():
     config = load_preset("mini")
     n = 4 * MiniBERT(config, seed=None).get_parameter_count()
     kept = {word: training_memory(config, 8, optimiser=word).optimiser / n
-            for word in ("adamw", "sgd", "lookahead(adamw)", "lookahead(lookahead(sgd))")}
-    assert kept == {"adamw": 2, "sgd": 1, "lookahead(adamw)": 3, "lookahead(lookahead(sgd))": 3}
+            for word in ("adamw", "sgd", "lion", "muon", "lookahead(adamw)", "ema(lookahead(sgd))")}
+    assert kept == {"adamw": 2, "sgd": 1, "lion": 1, "muon": 2, "lookahead(adamw)": 3, "ema(lookahead(sgd))": 3}

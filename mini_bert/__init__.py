@@ -26,14 +26,24 @@ from .interop.huggingface import register_layouts
 from .text.masking import mask_tokens
 from .version import __version__
 
-__all__ = ["AdamW", "CheckpointError", "ConfigError", "Corpus", "CorpusError", "InputError", "MLMDataGenerator",
-           "MathematicalAnalyzer", "MathematicalExplorer", "MiniBERT", "MiniBERTGradients", "MiniBertError",
-           "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Trainer",
-           "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer", "__version__",
-           "gradient_check", "import_file", "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer",
-           "mask_tokens", "mlm_cross_entropy", "preset_names", "register", "register_tokenizer"]
+__all__ = ["AdamW", "AdvancedMiniBERT", "AdvancedOptimizer", "CheckpointError", "ConfigError", "Corpus", "CorpusError",
+           "InputError", "MLMDataGenerator", "MathematicalAnalyzer", "MathematicalExplorer", "MiniBERT",
+           "MiniBERTGradients", "MiniBertError", "MiniTransformerLayer", "ModelConfig", "ModelFactory",
+           "NumericalError", "ParameterError", "Trainer", "TrainingAnalyzer", "TrainingConfig", "VocabularyError",
+           "WordPieceTokenizer", "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates",
+           "gradient_check", "implement_adaptive_masking", "implement_curriculum_learning", "import_file",
+           "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer", "mask_tokens",
+           "mlm_cross_entropy", "preset_names", "register", "register_tokenizer"]
 
 if TYPE_CHECKING:
+    from .advanced import (
+        AdvancedMiniBERT,
+        AdvancedOptimizer,
+        add_auxiliary_tasks,
+        implement_adaptive_masking,
+        implement_curriculum_learning,
+    )
+    from .analysis.dynamics.sensitivity import compute_layer_wise_learning_rates
     from .analysis.dynamics.training_analyzer import TrainingAnalyzer
     from .analysis.explorer import MathematicalExplorer
     from .analysis.passes.components import MathematicalAnalyzer
@@ -48,7 +58,10 @@ if TYPE_CHECKING:
     from .training.workers import keep_freed_memory
 
 # loaded when first asked for: they bring processes and archives along, and importing stays fast
-_LATER = {"AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
+_LATER = {"AdvancedMiniBERT": "advanced", "AdvancedOptimizer": "advanced", "add_auxiliary_tasks": "advanced",
+          "implement_adaptive_masking": "advanced", "implement_curriculum_learning": "advanced",
+          "compute_layer_wise_learning_rates": "analysis.dynamics.sensitivity",
+          "AdamW": "training.optimisers.adamw", "Corpus": "text.corpora.corpus", "MLMDataGenerator": "text.generator",
           "MathematicalAnalyzer": "analysis.passes.components", "MathematicalExplorer": "analysis.explorer",
           "Trainer": "training.trainer", "keep_freed_memory": "training.workers",
           "TrainingAnalyzer": "analysis.dynamics.training_analyzer",

@@ -50,7 +50,7 @@ class NextSentence(MaskedLM):
             raise ConfigError(f"The objective {self.main} needs a model that relates two sentences: set "
                               "model.pooler=tanh, model.sentence_head=pooled and model.token_types=2.")
 
-    def mode(self, sequences: str) -> type[Sequences]:
+    def mode(self, sequences: str) -> str | type[Sequences]:
         return self.pairs
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:

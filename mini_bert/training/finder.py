@@ -7,7 +7,7 @@ different batches. From a start that already knows the frequencies of words, a h
 the batches differ.)
 
 Trials are of a quarter of the steps at first; half of the rates, those with the lower losses, go on to trials of twice
-as many steps, until at most three are left. A trial that ends above the loss of the start has burst.
+as many steps, until at most three are left.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,8 @@ Heard = Callable[[int, int], None]        # steps done, and of how many
 
 @dataclass(frozen=True)
 class Search:
-    """The rates and the loss of the longest trial of each, with its steps; the best rate; the lowest that burst."""
+    """The rates and the loss of the longest trial of each, with its steps; the best rate; the lowest rate above
+    it whose trial ended above the loss of the start."""
 
     rates: list[float]
     losses: list[float]       # infinite where training broke off

@@ -75,8 +75,12 @@ def test_an_interrupt_saves_and_says_how_to_continue(corpus, tmp_path, number):
 
 def test_find_lr_and_overfit(corpus):
     search = run("find-lr", *SMALL, "--data", corpus, "--steps", 30)
-    assert 1e-6 < search["suggestion"] < 1
-    assert len(search["rates"]) == len(search["losses"])
+    assert 1e-5 < search["suggestion"] < 1
+    assert len(search["rates"]) == len(search["losses"]) == len(search["steps"])
+    assert max(search["steps"]) == 30
+    shown = runner.invoke(app, ["find-lr", *SMALL, "--data", str(corpus), "--steps", "10", "--low", "1e-3", "--high",
+                                "1e-2", "--quiet"])
+    assert "The best rate is" in shown.output
     learned = run("overfit", *SMALL, "--data", corpus, "--set", "training.learning_rate=1e-2", "--quiet")
     assert learned["reached"]
     failed = runner.invoke(app, ["overfit", *SMALL, "--data", str(corpus), "--steps", "2", "--quiet"])

@@ -22,7 +22,8 @@ def shown_search(search: Search) -> list[object]:
     for rate, steps, loss in zip(search.rates, search.steps, search.losses, strict=True):
         share = (loss - lowest) / ((search.start - lowest) or 1)
         mark = " [bold]<[/bold]" if rate == search.suggestion else ""
-        bar = "#" * round(1 + (_BAR - 1) * share) if share <= 1 else "burst"
+        bar = "above the start" if search.burst is not None and rate >= search.burst else \
+            "#" * round(1 + (_BAR - 1) * min(share, 1.0))
         rows.add_row(f"{rate:.1e}", f"{steps}", f"{loss:.3f}" if isfinite(loss) else "-", bar + mark)
     burst = f" Training at {search.burst:.1e} ends above the loss of the start, {search.start:.3f}." \
         if search.burst is not None else ""

@@ -53,6 +53,17 @@ def test_a_learning_rate_of_zero_is_not_replaced_by_the_default(data):
     assert still["mean"]["accuracy"]["low"] is None
 
 
+def test_a_learning_rate_is_found_on_the_training_data_and_used(data):
+    found = run(*command(data, epochs=2, **{"max-samples": 40}), "--find-lr")
+    search = found["search"]
+    assert search["suggestion"] in search["rates"]
+    assert search["suggestion"] < (search["burst"] or 1)
+    assert min(loss for loss in search["losses"] if loss is not None) < search["start"]
+    given = run(*command(data, epochs=2, **{"max-samples": 40, "learning-rate": search["suggestion"]}))
+    assert found["figures"] == given["figures"]
+    assert "give only one of them" in refused(*command(data, **{"learning-rate": 1e-3}), "--find-lr")
+
+
 def test_the_saved_model_is_always_the_measured_one(data, tmp_path):
     out = tmp_path / "out"
     first = run(*command(data, seed=0), "--out", out)

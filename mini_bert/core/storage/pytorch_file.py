@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import CheckpointError
 from ...readers import open_file, shown
@@ -175,7 +176,7 @@ def _view(tensor: Strided, storages: dict[str, Array], read: _Read) -> Array:
         data = read(storage)
         if len(data) != _size(storage):
             raise RefusedError("ends in the middle of its numbers")
-        values: Array = np.frombuffer(data, _KINDS[storage.kind])
+        values: npt.NDArray[Any] = np.frombuffer(data, _KINDS[storage.kind])
         storages[storage.key] = (widened(values) if storage.kind == _BFLOAT16 else
                                  values != 0 if storage.kind == "BoolStorage" else values)
     values = storages[storage.key]

@@ -9,30 +9,32 @@ Averages of weights (`lookahead`, `ema`) are no moments, and keep the precision 
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core.arrays import Array
 from ...core.precision.bfloat16 import Halves, stochastic, widened
 from ...core.registry import register
 from ...randomness import generator
 
+Stored = npt.NDArray[Any]     # of the parameters' kind, or halves of it
 _LANES = 4                    # draws of sixteen bits in one of the generator's 64
 
 
 class Moments(Protocol):
     """A word in the slot `moments` names a class of this kind, made without arguments."""
 
-    itemsize: int | None      # bytes of a number; None for that of a parameter
+    itemsize: ClassVar[int | None]        # bytes of a number; None for that of a parameter
 
     def zeros(self, like: Array) -> Array:
         """A state array for the parameters `like`."""
 
-    def opened(self, stored: Sequence[Array]) -> list[Array]:
+    def opened(self, stored: Sequence[Stored]) -> list[Array]:
         """Arrays to compute with, from the same part of all state arrays."""
 
-    def close(self, stored: Sequence[Array], opened: Sequence[Array], step: int, start: int) -> None:
+    def close(self, stored: Sequence[Stored], opened: Sequence[Array], step: int, start: int) -> None:
         """Put the new values of `opened` back; the part begins at `start` of the buffer, and this is step `step`."""
 
 
@@ -45,10 +47,10 @@ class FullMoments:
     def zeros(self, like: Array) -> Array:
         return np.zeros_like(like)
 
-    def opened(self, stored: Sequence[Array]) -> list[Array]:
+    def opened(self, stored: Sequence[Stored]) -> list[Array]:
         return list(stored)               # changed in place
 
-    def close(self, stored: Sequence[Array], opened: Sequence[Array], step: int, start: int) -> None:
+    def close(self, stored: Sequence[Stored], opened: Sequence[Array], step: int, start: int) -> None:
         return None
 
 
@@ -61,10 +63,10 @@ class BFloat16Moments:
     def zeros(self, like: Array) -> Array:
         return np.zeros(like.shape, np.uint16)
 
-    def opened(self, stored: Sequence[Array]) -> list[Array]:
+    def opened(self, stored: Sequence[Stored]) -> list[Array]:
         return [widened(halves) for halves in stored]
 
-    def close(self, stored: Sequence[Array], opened: Sequence[Array], step: int, start: int) -> None:
+    def close(self, stored: Sequence[Stored], opened: Sequence[Array], step: int, start: int) -> None:
         if not stored:
             return
         size = stored[0].size

@@ -73,7 +73,7 @@ def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingC
     def train(rate: float, length: int) -> int:
         settings = replace(config, steps=length, budget="", learning_rate=rate,
                            warmup_steps=max(1, round(_WARMUP * length)))
-        return sum(1 for _ in Trainer(model, batches, settings, objective=made).steps())
+        return sum(1 for _ in Trainer(model, _Beginning(batches), settings, objective=made).steps())
 
     def undo() -> None:
         made.params.flat[...] = before
@@ -108,6 +108,16 @@ def find_finetuning_rate(model: TaskModel, lengths: Sequence[int], collate: Coll
         model.params.flat[...] = before
 
     return _search(train, loss, undo, rates, min(steps, config.epochs * per_epoch), progress)
+
+
+class _Beginning:
+    """Batches as they are at the beginning of a run, where settings change over it."""
+
+    def __init__(self, batches: Batches[Any]):
+        self.batches = batches
+
+    def __getitem__(self, step: int) -> Any:
+        return self.batches[int(step)]
 
 
 def _rates(low: float, high: float, steps: int) -> list[float]:

@@ -103,7 +103,7 @@ def test_what_cannot_be_masked_or_found_is_refused(session):
             session.passes(query)
     with pytest.raises(InputError, match="Nothing is masked"):
         _ = session.passes(Query("the cat")).backward
-    with pytest.raises(ConfigError, match="adamw, lookahead, sgd"):
+    with pytest.raises(ConfigError, match="adamw, ema, lion, lookahead, muon, sgd"):
         session.step(QUERY, 0.1, "newton")
 
 @pytest.mark.parametrize(("parameters", "words"), [

@@ -133,7 +133,7 @@ def test_an_interrupted_fit_continues(one_line, tmp_path):
     ({"changes": ["training.steps=3"]}, ConfigError, "give budget instead"),
     ({"changes": ["training.max_seq_length=128"]}, ConfigError, "more than the model takes"),
     ({"changes": ["model.position_embeddings=none"]}, ConfigError, "training.init=normal"),
-    ({"changes": ["model.mlm_head=none"]}, ConfigError, "head for masked language modelling"),
+    ({"changes": ["model.mlm_head=none"]}, ConfigError, "a bias for each word"),
     ({"sources": "-"}, CorpusError, "more than once"),
     ({"sources": "nothing.txt"}, CorpusError, "no file or folder")])
 def test_invalid_arguments_are_refused_before_anything_is_written(one_line, tmp_path, options, error, words):

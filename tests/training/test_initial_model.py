@@ -32,7 +32,7 @@ def test_local_changes_the_beginning(corpus, model_config):
 
 @pytest.mark.parametrize(("changes", "settings", "words"), [
     ({"position_embeddings": "none"}, {"init": "local"}, "set training.init=normal"),
-    ({"mlm_head": "none"}, {}, "model.mlm_head is none")])
+    ({"mlm_head": "none"}, {"frequency_bias": True}, "a bias for each word")])
 def test_what_does_not_suit_is_refused(corpus, model_config, changes, settings, words):
     with pytest.raises(ConfigError, match=words):
         new_model(replace(model_config, **changes), TrainingConfig(**settings), corpus)

@@ -4,7 +4,7 @@
     dx_t = sum_j dy_(t+p-j), its j-th part                   a row is read by itself and by its neighbours
 
 y W + b is then a convolution of this width: W holds one matrix for each place of the window. Derivation:
-docs/math/convolution.md
+docs/math/neighbours.md
 """
 
 import numpy as np

@@ -4,7 +4,7 @@
     z = LN3(y + act(n(x) W + b))      n(x): each token beside its neighbours, W (width H, H); padding counts as zeros
 
 Attention finds what belongs together anywhere; the convolution sees the nearest tokens, in their order, and so learns
-n-grams. All other layers are BERT's. Derivation: docs/math/convolution.md
+n-grams. All other layers are BERT's. Derivation: docs/math/neighbours.md
 """
 
 from dataclasses import replace
@@ -39,8 +39,8 @@ class ConvolvedLayer(PostLNLayer):
         self.width, self.convolves = width, layer == 0
         self.activation: Activation = make("activation", "tanh" if activation is None else activation)
         self.convolve = Linear("convolution_W", "convolution_b", width * self.size, self.size, config.init_std,
-                               component="convolution", layer=layer, symbol="W_C")
-        self.ln3: Norm = make("norm", config.norm, config, "convolution_ln", component="convolution")
+                               component="feedforward", layer=layer, symbol="W_C")
+        self.ln3: Norm = make("norm", config.norm, config, "convolution_ln", component="norm")
 
     def layout(self) -> Layout:
         yield from super().layout()

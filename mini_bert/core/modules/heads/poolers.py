@@ -27,19 +27,6 @@ def first_tokens(mask: BoolArray) -> BoolArray:
     return first
 
 
-def mean_forward(hidden: Array, counts: IntArray) -> Array:
-    """hidden (M, H), the rows of B sequences one after the other, `counts` (B,) of each -> their means (B, H)."""
-    mean: Array = np.add.reduceat(hidden, np.cumsum(counts) - counts, axis=0)
-    mean /= counts[:, None].astype(hidden.dtype)
-    return mean
-
-
-def mean_backward(dmean: Array, counts: IntArray) -> Array:
-    """dmean (B, H) -> dhidden (M, H)."""
-    dtotal = dmean / counts[:, None].astype(dmean.dtype)                         # mean = total / count
-    return np.repeat(dtotal, counts, axis=0)                                     # each row of a sum gets all of it
-
-
 @register("pooler", "tanh")
 class TanhPooler:
     """BERT's summary of a sequence: the first token's vector through a linear map and tanh."""

@@ -25,8 +25,21 @@ from ...ops.dropout import dropout_backward, dropout_forward
 from ...params import Gradients, Parameters
 from ...registry import Word, make, register
 from ..linear import Linear
-from .poolers import first_tokens, mean_backward, mean_forward
+from .poolers import first_tokens
 from .transform import Transform
+
+
+def mean_forward(hidden: Array, counts: IntArray) -> Array:
+    """hidden (M, H), the rows of B sequences one after the other, `counts` (B,) of each -> their means (B, H)."""
+    mean: Array = np.add.reduceat(hidden, np.cumsum(counts) - counts, axis=0)
+    mean /= counts[:, None].astype(hidden.dtype)
+    return mean
+
+
+def mean_backward(dmean: Array, counts: IntArray) -> Array:
+    """dmean (B, H) -> dhidden (M, H)."""
+    dtotal = dmean / counts[:, None].astype(dmean.dtype)                         # mean = total / count
+    return np.repeat(dtotal, counts, axis=0)                                     # each row of a sum gets all of it
 
 
 class Answers(Enum):

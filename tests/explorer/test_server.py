@@ -331,7 +331,8 @@ def test_other_pages_cannot_change_the_model(app, session):
 @pytest.mark.parametrize(("body", "status", "words"), [
     (b"{", 400, "JSON object"), (b"[1]", 400, "JSON object"),
     (b'{"text": "the cat", "mask": "1"}', 400, "learning rate"),
-    (b'{"text": "the cat", "mask": 1, "learning_rate": 1, "optimiser": "x"}', 400, "adamw, ema, lion, lookahead, muon, sgd"),
+    (b'{"text": "the cat", "mask": 1, "learning_rate": 1, "optimiser": "x"}', 400,
+     "adamw, ema, lion, lookahead, muon, sgd"),
     (b" " * 20_000, 413, "larger")])
 def test_a_bad_change_is_refused(app, body, status, words):
     answer = request(app, "/api/step", method="POST", headers=OWN, body=body)

@@ -13,13 +13,13 @@ from mini_bert.checks.heads import check_objective
 from mini_bert.core.gradcheck import check_operation
 from mini_bert.core.ops.cross_entropy import log_softmax
 from mini_bert.inference.embed import embed
-from mini_bert.objectives.vectors import contrastive, unit_rows
 from mini_bert.objectives.distillation import matching
 from mini_bert.objectives.distillation.layers import layer_pairs
 from mini_bert.objectives.distillation.students import student_of
 from mini_bert.objectives.distillation.teacher_vectors import BLOCK, SampledSentences, TeacherVectors
 from mini_bert.objectives.distillation.vector_file import VectorFile
 from mini_bert.objectives.making import objective_from
+from mini_bert.objectives.vectors import contrastive, unit_rows
 from mini_bert.objectives.vectors.contrastive import contrastive_forward
 from mini_bert.objectives.vectors.sentences import SentenceBatch, groups
 from mini_bert.text.corpora.corpus import Corpus

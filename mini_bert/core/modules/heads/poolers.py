@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, BoolArray, IntArray
+from ...arrays import Array, BoolArray
 from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Steps, StepSpec

@@ -146,7 +146,7 @@ LESSONS = [
     Lesson("improvements", "adaptive masking", EXPERIMENTS, "Run: masking that answers the model",
            "mini_bert.text.masking:Masking"),
     Lesson("improvements", "auxiliary tasks", EXPERIMENTS, "Run: a second task",
-           "mini_bert:MiniBERTGradients.backward_from_hidden"),
+           "mini_bert.training.config:make_objective"),
     Lesson("improvements", "syntax, meaning and facts", EVALUATION, "Run: knowledge without training a probe",
            "mini_bert.evaluation.probes.probing:probe_syntactic_knowledge "
            "mini_bert.evaluation.representations.similarity:probe_semantic_knowledge "

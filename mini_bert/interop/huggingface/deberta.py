@@ -131,7 +131,7 @@ class DebertaLayout(HuggingFaceLayout):
         """The options of our term, in the notation of configs: those that are not the defaults."""
         reach = config.get("max_relative_positions", -1)
         reach = reach if isinstance(reach, int) and reach >= 1 else config.get("max_position_embeddings", 512)
-        return {"reach": reach, **{part: "false" for part in ("c2p", "p2c") if part not in types}}
+        return {"reach": reach, **{part: False for part in ("c2p", "p2c") if part not in types}}
 
     def _described(self, term: Word) -> dict[str, Any]:
         """Their keys for our term."""

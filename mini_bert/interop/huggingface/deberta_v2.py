@@ -75,10 +75,11 @@ class DebertaV2Layout(DebertaLayout):
     def _options(self, config: Mapping[str, Any], types: list[str]) -> dict[str, Any]:
         buckets, normed = config.get("position_buckets", -1), str(config.get("norm_rel_ebd", "none")).lower()
         share = bool(config.get("share_att_key", False))
-        found = {**super()._options(config, types), "buckets": buckets, "share": share,
+        found = {"buckets": buckets, "share": share,
                  "norm": "layer_norm" in (part.strip() for part in normed.split("|")),
                  "key_bias": not share and "c2p" in types}
-        return {name: "true" if value is True else value for name, value in found.items() if value not in (False, -1)}
+        return super()._options(config, types) | {name: value for name, value in found.items()
+                                                  if value not in (False, -1)}
 
     def _described(self, term: Word) -> dict[str, Any]:
         return {**super()._described(term), "position_buckets": term.options.get("buckets", 0) or -1,

@@ -101,7 +101,7 @@ class AdvancedOptimizer:
         before = {name: getattr(self, name) for name in words}
         vars(self).update(words)
         try:
-            self.config()
+            make_clipping(self.config(), self.params)         # refuses wrong words and options
         except ConfigError:
             vars(self).update(before)
             raise

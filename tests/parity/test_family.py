@@ -233,8 +233,9 @@ def test_files_go_both_ways(case, tmp_path):
         assert torch.equal(tensor, known[twin if untied and twin in known else name]), name
     for key, value in case.settings.items():
         found = getattr(again.config, key)
-        names = ACTIVATIONS if isinstance(value, str) else {}     # one activation has several names
-        assert names.get(found, found) == names.get(value, value), key
+        if isinstance(value, str):                                # one activation has several names
+            found, value = ACTIVATIONS.get(found, found), ACTIVATIONS.get(value, value)
+        assert found == value, key
     if isinstance(model, TaskModel):
         assert again.config.id2label == reference.config.id2label
         assert list(model.labels) == list(reference.config.id2label.values())[: len(model.labels)]

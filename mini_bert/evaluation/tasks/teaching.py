@@ -72,7 +72,8 @@ def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Wo
     """The training data of a task with the scores of a teacher, and what else it can label."""
     known = task.texts()                                  # refuses tasks that have no single label per text
     if teacher.model.task.answers is not task.answers:
-        raise ConfigError(f"The teacher gives {teacher.model.task.answers.value}; this task needs {task.answers.value}.")
+        raise ConfigError(f"The teacher gives {teacher.model.task.answers.value}; this task needs "
+                          f"{task.answers.value}.")
     order = label_order(teacher, task.labels)
     more = [*_made_from(known, config.augment, seed), *unlabelled]
     if any((record.pair is not None) != task.pairs for record in more):

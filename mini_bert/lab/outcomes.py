@@ -26,7 +26,7 @@ def kept(out: Path, name: str, settings: Mapping[str, Any], compute: Callable[[]
     wanted = json.loads(json.dumps(settings))
     known = read_json_if_there(folder / file, CheckpointError)
     if known is not None:
-        if known.pop(DIGEST, None) != json_digest(known):
+        if known.pop(DIGEST, None) != json_digest(known) or not isinstance(known.get("result"), dict):
             raise CheckpointError(f"{folder / file} has changed since it was written: its digest differs.")
         if known.get("settings") != wanted:
             difference = _difference(known.get("settings"), wanted)

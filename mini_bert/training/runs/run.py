@@ -33,7 +33,7 @@ from ...text.corpora.corpus import Corpus
 from ...version import __version__
 from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
-from ..loop import Listener
+from ..loop import Listener, Listeners
 from ..trainer import Trainer
 from ..workers import workers
 from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
@@ -44,7 +44,7 @@ BASELINES = ("uniform_loss", "unigram_loss")
 
 
 def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str | Path, out: str | Path, *,
-              initial: MiniBERT | None = None, listener: Listener | None = None) -> Trainer:
+              initial: MiniBERT | None = None, listener: Listener | Sequence[Listener] | None = None) -> Trainer:
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
     run, corpus = Path(out), Corpus.open(data)
     require_fitting(corpus, model)
@@ -78,11 +78,11 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
 
 
 def _prepared(training: TrainingConfig, network: MiniBERT, corpus: Corpus,
-              listener: Listener | None) -> CorpusObjective[Any, Any]:
+              listener: Listener | Sequence[Listener] | None) -> CorpusObjective[Any, Any]:
     """The objective, with what it must know before the first step."""
     objective = make_objective(training, network)
     with workers(training.threads) as team:
-        objective.prepare(corpus, training, team, (listener or Listener()).said)
+        objective.prepare(corpus, training, team, Listeners.of(listener).said)
     return objective
 
 
@@ -106,7 +106,7 @@ def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
 
 
 def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path | None = None,
-               changes: Iterable[str] = (), listener: Listener | None = None) -> Trainer:
+               changes: Iterable[str] = (), listener: Listener | Sequence[Listener] | None = None) -> Trainer:
     """A trainer that continues the run in `out` from its newest whole checkpoint.
 
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
@@ -123,7 +123,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
 
 
 def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes: list[str],
-             listener: Listener | None) -> Trainer:
+             listener: Listener | Sequence[Listener] | None) -> Trainer:
     """The trainer of a run that this process has locked."""
     description = read_run(run, unchanged=True)
     corpus = Corpus.open(description["data"]["corpus"] if data is None else data)

@@ -111,8 +111,7 @@ class SentenceVectors(SentenceObjective):
     def _batches(self, corpus: Corpus, split: str, config: BatchSettings, *, batch_size: int,
                  seed: int) -> TaughtSentences:
         vectors = self._vectors(corpus, split, config)
-        source = SentenceBatches(corpus, split, config, batch_size=batch_size, seed=seed)
-        source.sequences = vectors.sentences
+        source = SentenceBatches(corpus, split, config, batch_size=batch_size, seed=seed, some=vectors.sentences)
         return TaughtSentences(source, vectors)
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:

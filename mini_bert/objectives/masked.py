@@ -23,27 +23,22 @@ from ..core.registry import register
 from ..errors import ConfigError
 from ..text.batches import MLMBatch, MLMBatches, Sequences
 from ..text.corpora.corpus import Corpus
-from .objective import BatchSettings, CorpusObjective, Team
+from .objective import USUAL_PASSES, BatchSettings, CorpusObjective, PassOptions, Team
 
 EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
 
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time; with `micro_batch_tokens`, as many as have these tokens.
-
-    Other objectives on the rows of one pass inherit from it.
-    """
+    """Of one model. Other objectives on the rows of one pass inherit from it."""
 
     main: str = "masked"
     made_by: Callable[..., MLMBatches] = MLMBatches
     shares_pass = True
 
-    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, micro_batch_tokens: int = 0,
-                 recompute: bool = False):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES):
         self.require_suitable(model)
-        self.model, self.recompute = model, recompute
-        self.micro_batch_size, self.micro_batch_tokens = micro_batch_size, micro_batch_tokens
+        self.model, self.passes = model, passes
         self.params: Parameters = model.params
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
@@ -69,11 +64,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
     def rows_at_a_time(self, batch: MLMBatch) -> int:
         """The sequences of a micro-batch."""
-        if not self.micro_batch_tokens:
-            return self.micro_batch_size
-        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
-        sequences, width = batch.input_ids.shape
-        return max(1, min(self.micro_batch_tokens // int(width), -(-int(sequences) // 2)))
+        return self.passes.rows_at_a_time(*batch.input_ids.shape)
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
         return micro_batches(batch, self.rows_at_a_time(batch))
@@ -88,7 +79,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
                       factors: Mapping[str, float]) -> Mapping[str, float]:
         loss, _ = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
                                     part.attention_mask, token_types=part.token_types, order=part.order,
-                                    dropout_key=key, recompute=self.recompute, last=True, factor=factors[self.main])
+                                    dropout_key=key, last=True, factor=factors[self.main], **self.passes.keeping)
         return {self.main: loss}
 
     def reads(self, part: MLMBatch) -> BoolArray:

@@ -81,7 +81,7 @@ class NextSentence(MaskedLM):
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        rows, cache = self._pass(part, dropout_key=key, recompute=self.recompute)
+        rows, cache = self._pass(part, dropout_key=key, **self.passes.keeping)
         loss, drows = self.add_loss(rows, part, cache.ctx, grads, factors[self.main])
         self.model.encode_backward(drows, cache, grads, forget=True, last=True)
         return {self.main: loss}

@@ -27,6 +27,30 @@ from ..text.masking import Masking
 
 
 @dataclass(frozen=True)
+class PassOptions:
+    """How the passes of a step are run: one object for all objectives, so that another option is an edit here alone."""
+
+    micro_batch_size: int = 16            # sequences that one thread computes at a time
+    micro_batch_tokens: int = 0           # or as many sequences as have these tokens
+    recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
+
+    def rows_at_a_time(self, sequences: int, width: int) -> int:
+        """The sequences of a micro-batch, of a batch of this shape."""
+        if not self.micro_batch_tokens:
+            return self.micro_batch_size
+        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
+        return max(1, min(self.micro_batch_tokens // width, -(-sequences // 2)))
+
+    @property
+    def keeping(self) -> dict[str, Any]:
+        """What `model.encode` is told of them: model.encode(ids, mask, **passes.keeping)."""
+        return {"recompute": self.recompute}
+
+
+USUAL_PASSES = PassOptions()
+
+
+@dataclass(frozen=True)
 class Loss:
     """A summed loss and the number of its terms: sums add up over micro-batches, and are divided once."""
 
@@ -110,7 +134,7 @@ class Objective(Protocol[Batch_contra, Part]):
 
 
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
-    """What is learned from running text: an objective for the slot `objective`.
+    """What is learned from running text: an objective for the slot `objective`, made from (model, passes).
 
     A class that inherits from this one has defaults for the last methods, from `main_parts` on. A step must depend on
     the objective's state, the seed and the step's number alone: what an objective learns from `feedback` is its state.

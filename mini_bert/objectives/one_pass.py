@@ -84,7 +84,7 @@ class OnePass(WeightedSum):
         reads = [objective.reads(own) for objective, own in zip(self.objectives, part, strict=True)]
         read = np.logical_or.reduce(reads)
         hidden, cache = model.encode(first.input_ids, first.attention_mask, token_types=first.token_types,
-                                     positions=read, dropout_key=key, recompute=self.objectives[0].recompute)
+                                     positions=read, dropout_key=key, **self.objectives[0].passes.keeping)
         dhidden, sums = np.zeros_like(hidden), dict[str, float]()
         for objective, own, its in zip(self.objectives, part, reads, strict=True):
             if not its.any():

@@ -14,7 +14,7 @@ from ..core.params import Parameters
 from ..core.registry import check_options, make, parse_sum, takes
 from ..errors import ConfigError
 from ..objectives.making import objective_from
-from ..objectives.objective import BatchValues, CorpusObjective
+from ..objectives.objective import BatchValues, CorpusObjective, PassOptions
 from ..settings import Settings
 from ..text.batches import MODES
 from ..text.masking import HIDDEN, RANDOM, Masking
@@ -105,7 +105,7 @@ class TrainingConfig(Settings):
             if word not in MODES:
                 raise ConfigError(f"sequences: {word!r} is not a choice; choose one of {', '.join(MODES)}.")
         for _, word in parse_sum(self.objective, "objective"):
-            check_options("objective", word)
+            check_options("objective", word, given=2)
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
         make("moments", self.moments)
@@ -171,18 +171,16 @@ class TrainingConfig(Settings):
         return replace(self, threads=threads, max_seq_length=lengths,
                        micro_batch_size=min(self.micro_batch_size or suitable, largest))
 
-    def micro_batch_tokens(self) -> int:
-        """The most that one thread computes at a time: so memory is bounded, whatever the lengths."""
-        longest: int = max(self.schedule_of("max_seq_length").values)
-        return self.micro_batch_size * longest
+    def passes(self) -> PassOptions:
+        """How passes are run. What one thread computes at a time is bounded, whatever the lengths of sequences."""
+        tokens = 0 if self.plain_batches() else self.micro_batch_size * max(self.schedule_of("max_seq_length").values)
+        return PassOptions(self.micro_batch_size, tokens, self.gradient_checkpointing)
 
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
     """What the config's words name, for this model."""
-    tokens = 0 if config.plain_batches() else config.micro_batch_tokens()
-    return objective_from(config.objective, model, config.main_loss, config.sequences,
-                          micro_batch_size=config.micro_batch_size, micro_batch_tokens=tokens,
-                          recompute=config.gradient_checkpointing, seed=config.seed)
+    return objective_from(config.objective, model, config.passes(), config.main_loss, config.sequences,
+                          seed=config.seed)
 
 
 def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:

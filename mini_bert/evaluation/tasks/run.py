@@ -153,7 +153,7 @@ def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, t
         with workers(config.threads) as team:
             return next(iter(task.dev_figures(network, team).values()))
 
-    objective = train.objective(tuned, config.recompute) if isinstance(train, Taught) else None
+    objective = train.objective(tuned, config.passes()) if isinstance(train, Taught) else None
     outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress, objective=objective)
     with workers(config.threads) as team:
         return tuned, outcome, task.figures(tuned, team)

@@ -28,7 +28,7 @@ from ...text.batches import MLMBatch, MLMBatches, Sequences
 from ...text.corpora.corpus import Corpus
 from ..joint_params import join
 from ..masked import MaskedLM
-from ..objective import BatchSettings, Team
+from ..objective import USUAL_PASSES, BatchSettings, PassOptions, Team
 from .layers import Pair, layer_pairs
 from .matching import DISTANCES, soft_cross_entropy_backward, soft_cross_entropy_forward
 from .teacher import (
@@ -57,11 +57,11 @@ class Taught(NamedTuple):
 class Distillation(MaskedLM):
     """Of one model by another, whose logits have the weight `logits` and whose hidden states the weight `hidden`."""
 
-    def __init__(self, model: MiniBERT, *, teacher: str | Word | MiniBERT | None = None, temperature: float = 2.0,
-                 logits: float = 5.0, hidden: float = 1.0, masked: float = 2.0, layers: str | Word = "last",
-                 match: str | Word = "cosine", everywhere: bool = False, micro_batch_size: int = 16,
-                 recompute: bool = False, seed: int = 0):
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *,
+                 teacher: str | Word | MiniBERT | None = None, temperature: float = 2.0, logits: float = 5.0,
+                 hidden: float = 1.0, masked: float = 2.0, layers: str | Word = "last", match: str | Word = "cosine",
+                 everywhere: bool = False, seed: int = 0):
+        super().__init__(model, passes)
         weights = {LOGITS: weight("logits", logits, "distil"), HIDDEN: weight("hidden", hidden, "distil"),
                    MASKED: weight("masked", masked, "distil")}
         self.losses = {name: value for name, value in weights.items() if value}
@@ -184,7 +184,7 @@ class Distillation(MaskedLM):
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        logits, cache = self._pass(part, dropout_key=key, recompute=self.recompute)
+        logits, cache = self._pass(part, dropout_key=key, **self.passes.keeping)
         sums, dlogits, extra = self._compare(part, logits, cache, grads, factors)
         del logits
         if dlogits is None:

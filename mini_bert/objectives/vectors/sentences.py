@@ -21,7 +21,7 @@ from ...text.batches import MLMBatches, Sequences
 from ...text.corpora.corpus import Corpus
 from ...text.masking import IntArray
 from ..masked import EVAL_SEED
-from ..objective import Batches, BatchSettings, CorpusObjective
+from ..objective import Batches, BatchSettings, CorpusObjective, PassOptions
 
 
 class SentenceBatch(NamedTuple):
@@ -73,13 +73,13 @@ class PlainSentences:
 class SentenceObjective(CorpusObjective[SentenceBatch, SentenceBatch]):
     """An objective whose micro-batches are groups of at most `group` sentences."""
 
-    def __init__(self, model: MiniBERT, name: str, *, group: int, recompute: bool):
+    def __init__(self, model: MiniBERT, passes: PassOptions, name: str, group: int):
         if isinstance(group, bool) or not isinstance(group, int) or group < 2:
             raise ConfigError(f"{name}: group must be a whole number of at least 2, not {group}.")
         if model.modules.causal:
             raise ConfigError(f"The objective {name} needs a model whose tokens see the whole sentence; this one's "
                               "score_terms have causal.")
-        self.model, self.group, self.recompute = model, group, recompute
+        self.model, self.passes, self.group = model, passes, group
         self.params: Parameters = model.params
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:

@@ -58,6 +58,6 @@ def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: st
 
     def loss(grads: Gradients) -> float:
         sums = [objective.add_gradients(part, grads, (seed, number), factors) for number, part in enumerate(parts)]
-        return sum(factors[name] * total for part in sums for name, total in part.items())
+        return sum(factor * float(part.get(name, 0.0)) for part in sums for name, factor in factors.items())
 
     yield from check_directions(f"objective: {word}", "padding, dropout", objective.params, loss, rng)

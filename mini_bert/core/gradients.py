@@ -6,6 +6,7 @@ counts of the parts were.
 """
 
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,15 +108,13 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
 
 
 def mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
-                  mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
-                  token_types: IntArray | None = None, order: IntArray | None = None,
-                  dropout_key: DropoutKey | None = None, recompute: bool = False, last: bool = False,
-                  factor: float = 1.0) -> tuple[float, BoolArray]:
-    """The same; beside the summed loss it returns for each masked position whether the model found the token."""
+                  mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *, last: bool = False,
+                  factor: float = 1.0, **options: Any) -> tuple[float, BoolArray]:
+    """The same, with the options of `model.forward`. Beside the summed loss it returns for each masked position whether
+    the model found the token."""
     selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
-    logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected, order=order,
-                                  dropout_key=dropout_key, recompute=recompute)
+    logits, cache = model.forward(input_ids, attention_mask, positions=selected, **options)
     loss, loss_cache = cross_entropy_forward(logits, targets[selected], overwrite=True)
     found = found_first(loss_cache)
     del logits                                    # from here on nobody else may hold what the backward forgets

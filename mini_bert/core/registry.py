@@ -51,6 +51,11 @@ SLOTS = {
     "clipping": "training.clipping.clipping.Clipping: limits the gradients of a step; made from (params)",
     "schedule": "a function (progress, decay_share) -> share of the learning rate",
     "init": "training.inits.normal.Init: changes freshly drawn parameters",
+    "difficulty": "text.curricula.curriculum.Difficulty: a function from numbers of sequences to how hard they are; "
+                  "made from (sequences), a text.batches.Sequences",
+    "pacing": "a function (share of the pacing's time) -> share of the way from the curriculum's start to all",
+    "masking_weights": "text.masking.MaskingWeights: how likely each token is to be masked; made from (ordinary), "
+                       "which tokens can be",
 }
 Named = TypeVar("Named")
 

@@ -93,6 +93,7 @@ class CausalLM(MaskedLM):
     """Of one causal model. Every real token but the last of its sequence has a loss."""
 
     main: str = "causal"
+    masks = False
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal"}
 
     def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, segments: int = 1):

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
@@ -87,13 +87,15 @@ class Hybrid(MaskedLM):
         return {"masked": int(np.count_nonzero(part.mask_positions)) - causal, "causal": causal}
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         logits, cache = self.model.forward(part.input_ids, part.attention_mask, token_types=part.token_types,
                                            positions=part.mask_positions, causal=_causal(part), dropout_key=key,
                                            **self.passes.keeping)
-        targets, masked, sums = part.target_ids[part.mask_positions], self.counts(part)["masked"], dict[str, float]()
+        targets, masked, sums = part.target_ids[part.mask_positions], self.counts(part)["masked"], dict[str, Any]()
         for name, some in (("masked", slice(None, masked)), ("causal", slice(masked, None))):    # causal rows come last
             sums[name], kept = cross_entropy_forward(logits[some], targets[some], overwrite=True)
+            if name == "masked":                  # what is masked is chosen by weights; what comes next is not
+                sums |= self.tally(targets[some], found_first(kept))
             cross_entropy_backward(factors[name], kept, overwrite=True)          # dlogits, in the memory of the logits
         self.model.backward(logits, cache, grads, forget=True, last=True)
         return sums

@@ -49,6 +49,7 @@ class PermutedLM(MaskedLM):
 
     main: str = "permuted"
     made_by = PermutedBatches
+    masks = False                 # it chooses tokens by an order
     needs: ClassVar[Mapping[str, Any]] = {"stack": "two_stream", "score_terms": "relative"}
 
     def require_suitable(self, model: MiniBERT) -> None:

@@ -25,7 +25,7 @@ from ..core.arrays import Array
 from ..core.config import ModelConfig
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, target_losses
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first, target_losses
 from ..core.params import Gradients, Parameters, Tie
 from ..core.registry import register
 from ..errors import ConfigError
@@ -134,10 +134,12 @@ class ReplacedTokens(MaskedLM):
                                           positions=part.attention_mask, **options)
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         logits, cache = self._generate(part, dropout_key=None if key is None else (*key, GENERATOR),
                                        **self.passes.keeping)
-        generated, kept = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
+        targets = part.target_ids[part.mask_positions]
+        generated, kept = cross_entropy_forward(logits, targets, overwrite=True)
+        tally = self.tally(targets, found_first(kept))                           # of the generator's first guesses
         found = with_replacements(part, kept[0])                                 # exp(logits), up to a factor a row
         dlogits = cross_entropy_backward(factors[GENERATOR], kept, overwrite=True)
         del logits, kept
@@ -147,7 +149,7 @@ class ReplacedTokens(MaskedLM):
         detected, kept = cross_entropy_forward(two_classes(scores), found.labels)
         dscores = cross_entropy_backward(factors[self.main], kept)[:, 1]         # the first column is no parameter's
         self.discriminator.backward(dscores, cache, grads, forget=True, last=True)
-        return {GENERATOR: generated, self.main: detected}
+        return {GENERATOR: generated, self.main: detected, **tally}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         """Both losses; how often the discriminator is right, how often it would be if it called no token replaced, and

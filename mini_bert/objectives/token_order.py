@@ -69,7 +69,7 @@ class TokenOrder(MaskedLM):
     """Of one model with a head for words, which says what it would say of a mask."""
 
     main: str = "token_order"
-    shares_pass = True
+    shares_pass, masks = True, False
 
     def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, share: float = 0.05):
         if isinstance(share, bool) or not 0 < share <= 1 / LENGTH:

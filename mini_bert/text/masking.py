@@ -170,7 +170,8 @@ class Masking:
 
 
 # Each unit is a function that returns the chosen positions (B, T). `order` (B, T) has a random number per token, the
-# highest one at special tokens; `wanted` (B,) is how many tokens to choose in each row; `weights` (B, T) those of tokens.
+# highest one at special tokens; `wanted` (B,) is how many tokens to choose in each row; `weights` (B, T), if any, are
+# those of the tokens.
 
 _NEVER = np.uint64(2**64 - 1)
 

@@ -10,7 +10,7 @@ from killed_runs import assert_same, whole_and_resumed
 from mini_bert import CheckpointError, ConfigError, MiniBERT, ModelConfig, import_file
 from mini_bert.analysis.doctor.run_record import RunRecord
 from mini_bert.checks.heads import check_objective
-from mini_bert.core.gradients import add_mlm_gradients
+from mini_bert.core.gradients import mlm_gradients
 from mini_bert.core.registry import parse_sum, restored_registry
 from mini_bert.objectives.making import objective_from
 from mini_bert.report.run_page import run_page
@@ -44,8 +44,8 @@ def test_the_gradient_of_every_loss_agrees_with_finite_differences(words):
 
 
 def test_a_backward_that_forgets_its_factor_is_noticed(monkeypatch):
-    monkeypatch.setattr("mini_bert.objectives.masked.add_mlm_gradients",
-                        lambda *given, **options: add_mlm_gradients(*given, **{**options, "factor": 1.0}))
+    monkeypatch.setattr("mini_bert.objectives.masked.mlm_gradients",
+                        lambda *given, **options: mlm_gradients(*given, **{**options, "factor": 1.0}))
     assert min(result.error for result in check_objective("masked", SMALL)) > 1e-2
 
 

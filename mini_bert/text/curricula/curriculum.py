@@ -2,10 +2,11 @@
 
     share(t) = start + (1 - start) pacing(t / until), 1 from `until` on            t: the share of the run that is done
     n = ceil(share(t) N)                                                           of N sequences, the easiest n
-    the sequence at place p of an epoch is the one of rank floor(P(p) n / N)       P: the epoch's permutation of 0 .. N-1
+    place p of an epoch has the sequence of rank floor(P(p) n / N)                 P: the epoch's permutation of the N
 
-So every place leads to a sequence of the easiest n, to each of them equally often, and the batch of any step is computed
-directly. When n = N the ranks are P itself, and each sequence comes once in an epoch. Derivation: docs/math/curricula.md
+So every place leads to a sequence of the easiest n, to each of them equally often, and the batch of any step is
+computed directly. When n = N the ranks are P itself, and each sequence comes once in an epoch. Derivation:
+docs/math/curricula.md
 """
 
 from collections.abc import Callable

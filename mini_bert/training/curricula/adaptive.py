@@ -7,10 +7,10 @@
         w_v  <-  max(w_v, 0.005)                        the floor: what is known is asked for now and then
         w_v  <-  p w_v / mean of w                      the weights keep the mean p
 
-from w_v = p (Edman and Fraser, 2025). What is kept here is w_v / p, whose mean is 1. A token counts as found if no other
-is likelier, which the loss knows already (core/ops/cross_entropy.py), so counting costs no pass over the logits. The
-counts are whole numbers: their sum is the same in any order. Derivation, and what goes wrong without the floor and the
-mean: docs/math/adaptive_masking.md
+from w_v = p (Edman and Fraser, 2025). What is kept here is w_v / p, whose mean is 1. A token counts as found if no
+other is likelier, which the loss knows already (core/ops/cross_entropy.py), so counting costs no pass over the logits.
+The counts are whole numbers: their sum is the same in any order. Derivation, and what goes wrong without the floor and
+the mean: docs/math/adaptive_masking.md
 
 What was learned up to step s is in force from step s + `every` on. So batches can be made up to `every` steps ahead of
 the step that takes them, and a resumed run has the same ones.
@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.registry import register
 from ...errors import CheckpointError, ConfigError
@@ -108,15 +107,20 @@ class AdaptiveWeights:
         names = [f"{_STATE}{name}" for name in ("weights", "counts", "steps")]
         if not any(name in state for name in names):
             return
-        weights, counts, steps = (state.get(name) for name in names)
-        V = len(self.ordinary)
-        if not _is(weights, np.float64, (2, V)) or not (np.isfinite(weights).all() and (weights > 0).all()) \
-                or not _is(counts, np.int64, (2, 2, V)) or not ((counts >= 0) & (counts <= counts[:, :1])).all() \
-                or not (isinstance(steps, list) and len(steps) == 2 and all(type(n) is int for n in steps)):
+        given: list[Any] = [state.get(name) for name in names]
+        weights, counts, steps = given
+        if not (_is_weights(weights, len(self.ordinary)) and _is_counts(counts, len(self.ordinary))
+                and isinstance(steps, list) and len(steps) == 2 and all(type(step) is int for step in steps)):
             raise CheckpointError("The checkpoint's masking weights are not those of this vocabulary.")
         (older, newer), (turn, self.since) = weights, steps
         self.tables, (self.counts, self.last) = (older, newer, turn), counts
 
 
-def _is(array: Any, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape
+def _is_weights(array: Any, V: int) -> bool:
+    return isinstance(array, np.ndarray) and array.shape == (2, V) and array.dtype == np.float64 \
+        and bool((np.isfinite(array) & (array > 0)).all())
+
+
+def _is_counts(array: Any, V: int) -> bool:
+    return isinstance(array, np.ndarray) and array.shape == (2, 2, V) and array.dtype == np.int64 \
+        and bool(((array >= 0) & (array <= array[:, :1])).all())

@@ -99,7 +99,7 @@ def compare(experiment: Experiment | None, out: Path | None, *, data: Path | Non
     if experiment is not None and data is not None and out is not None:
         work |= {(name, seed): partial(_run, experiment, name, seed, data, out, ruler, threads,
                                        announce if jobs == 1 else None)
-                 for name in experiment.runs for seed in experiment.seeds}
+                 for seed in experiment.seeds for name in experiment.runs}    # a whole table as early as can be
     tokenizer_of = models[0] if models else data
     kinds = {name: _kind(config) for name, config in configs.items()}
     if ruler is not None and tokenizer_of is not None:

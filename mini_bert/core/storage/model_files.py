@@ -56,6 +56,7 @@ class Layout(Protocol):
     """A way to write a config and named arrays to disk."""
 
     metadata: dict[str, str]          # for the header of the safetensors file
+    defaults: Mapping[str, Any]       # keys of config.json of a model that was not read from this layout
 
     @property
     def model_types(self) -> tuple[str, ...]:
@@ -81,6 +82,7 @@ class MiniLayout:
     """Ours: the fields of ModelConfig, and the parameters under their own names."""
 
     metadata = {"format": "mini-bert"}
+    defaults: Mapping[str, Any] = MappingProxyType({})
     model_types = ("mini-bert",)
     _marker = {"model_type": "mini-bert", "format_version": 1}
 
@@ -145,8 +147,7 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
     by_choice = sorted(_known_layouts(), key=lambda layout: known not in layout.model_types)
     layout = next(layout for layout in by_choice if layout.fits(config, task))
     description, tensors = layout.write(config, task, params)
-    if known in layout.model_types:
-        description = {**described, **description}
+    description = {**(described if known in layout.model_types else layout.defaults), **description}
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:

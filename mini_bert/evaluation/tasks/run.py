@@ -164,7 +164,7 @@ def tune(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, head: str 
         with workers(config.threads) as team:
             return next(iter(task.dev_figures(network, team).values()))
 
-    objective = train.objective(tuned, config.recompute) if isinstance(train, Taught) else None
+    objective = train.objective(tuned, config.passes()) if isinstance(train, Taught) else None
     return tuned, finetune(tuned, train.lengths, train.collate, score, config, progress=progress, objective=objective)
 
 

@@ -40,7 +40,7 @@ COMMANDS = {
         "similar": ("use.inference:similar_command", "Find the sentences nearest to a query."),
         "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
         "generate": ("use.generate:generate_command", "Continue a text with a causal model."),
-        "predict": ("train.finetune:predict_command", "Predict with a fine-tuned model."),
+        "predict": ("use.predict:predict_command", "Predict with a fine-tuned model."),
     },
     "Evaluate": {
         "evaluate": ("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),

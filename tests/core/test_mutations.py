@@ -17,7 +17,7 @@ from functools import cache, partial
 import pytest
 
 from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
-from mini_bert.checks.heads import check_task_head
+from mini_bert.checks.heads import check_task_head, check_task_loss
 from mini_bert.checks.models import check_model, shrink
 from mini_bert.core import modules
 from mini_bert.core.gradcheck import check_operation
@@ -186,7 +186,10 @@ def test_a_mutated_component_is_noticed(module, owner, what, function, ran, monk
     likely = [name for name, lines in ran.items() if any((module.__file__, line - i) in lines for i in range(4))]
     checks = [partial(check_model, name, {**RICH, **MODELS}[name]) for name in likely or ran]
     heads = [partial(check_task_head, word, SMOOTH) for word in (*HEADS_OF_MODELS, *words("task_head"))]
-    for check in heads + checks if module.__name__.endswith(("heads.tasks", "heads.transform")) else checks + heads:
+    losses = [partial(check_task_loss, word, SMOOTH) for word in words("task_loss")]
+    heads = losses + heads if ".losses." in module.__name__ else heads + losses
+    of_heads = module.__name__.endswith(("heads.tasks", "heads.transform")) or ".losses." in module.__name__
+    for check in heads + checks if of_heads else checks + heads:
         try:
             if any(not result.passed for result in check()):
                 return

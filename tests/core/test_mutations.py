@@ -24,7 +24,7 @@ import mini_bert.checks.models as checks_of_models
 from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
 from mini_bert.checks.heads import check_task_head
 from mini_bert.checks.models import check_model, shrink
-from mini_bert.core import modules
+from mini_bert.core import gradients, modules
 from mini_bert.core.gradcheck import check_operation
 from mini_bert.core.ops import Operation, operations
 from mini_bert.core.registry import words
@@ -158,19 +158,19 @@ OF_HEADS = {f"task head: {word}": partial(check_task_head, word, SMOOTH)
 # -------------------------------------------------------------------- what mutants need not measure again
 
 SLOPES: dict[bytes, float] = {}
-MEASURED = checks_of_models._slope_along
+MEASURED = checks_of_models._slope
 
 
-def known_slope(parameter, direction, value) -> float:
+def known_slope(parameter, direction, loss) -> float:
     drawn = direction.tobytes()                    # no other model, case or parameter has this direction
     if drawn not in SLOPES:
-        SLOPES[drawn] = MEASURED(parameter, direction, value)
+        SLOPES[drawn] = MEASURED(parameter, direction, loss)
     return SLOPES[drawn]
 
 
 @pytest.fixture(autouse=True)
 def slopes_are_measured_once(monkeypatch):
-    monkeypatch.setattr(checks_of_models, "_slope_along", known_slope)
+    monkeypatch.setattr(checks_of_models, "_slope", known_slope)
 
 
 @cache
@@ -185,7 +185,7 @@ def lines_run(name: str) -> frozenset[tuple[str, int]]:
         seen.add((frame.f_code.co_filename, frame.f_lineno))
         return trace
 
-    def once(name, case, params, loss, rng, value_of=None):
+    def once(name, case, model, params, loss, rng):
         loss(params.zeros_like())
         return []
 
@@ -232,6 +232,8 @@ def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, mo
 def test_a_mutated_component_is_noticed(module, owner, mutant: Mutant, ran, monkeypatch):
     monkeypatch.setattr(module if owner is None else getattr(module, owner), mutant.function.name,
                         compiled(module, mutant.made()))
+    if module is gradients:                        # whose functions return losses, and slopes are those of losses
+        monkeypatch.setattr(checks_of_models, "_slope", MEASURED)
     # a check that does not run the line cannot notice anything; a statement may begin some lines above
     likely = [name for name, lines in ran.items() if any((module.__file__, mutant.line - i) in lines for i in range(4))]
     for name in likely or ran:

@@ -38,7 +38,7 @@ class Convention:
             return model
         count = len(_OWN)
         if tuple(piece for piece, _, _ in model.pieces[:count]) != _OWN:
-            raise VocabularyError(f"{source}: the pieces of such a model begin with {' '.join(_OWN)}, and these do not.")
+            raise VocabularyError(f"{source}: the pieces of such a model begin with {' '.join(_OWN)}; these do not.")
         special = [(piece, 0.0, UNKNOWN if piece == "<unk>" else CONTROL) for piece in (*self.before, *self.kept)]
         behind = [(piece, 0.0, CONTROL) for piece in self.behind]
         return replace(model, pieces=[*special, *model.pieces[count:], *behind])

@@ -69,8 +69,9 @@ class ModelFactory:
         made = WordPieceTokenizer(learn_vocabulary(count_words(pydocs(), uncased), vocab_size), uncased)
         if len(made) < vocab_size:
             warnings.warn(f"The documentation installed with Python has words for {len(made):,} pieces, fewer than the "
-                          f"{vocab_size:,} that were asked for; learn a vocabulary of that size from more text (mini-bert "
-                          f"tokenizer train FILE --vocab-size {vocab_size} --out DIR), and name its directory.",
+                          f"{vocab_size:,} that were asked for; learn a vocabulary of that size from more text "
+                          f"(mini-bert tokenizer train FILE --vocab-size {vocab_size} --out DIR), and name its "
+                          "directory.",
                           stacklevel=2)
         return made
 

@@ -12,6 +12,7 @@ from ..core.params import Gradients
 from ..core.registry import find, parse_sum
 from ..core.task_model import TaskBatch, TaskModel
 from ..objectives.making import objective_from
+from ..objectives.objective import PassOptions
 from ..randomness import generator
 from .models import check_directions
 
@@ -47,16 +48,16 @@ def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: st
     for one in named:
         config = ModelConfig.from_dict({**config.to_dict(), **getattr(one, "needs", {})})
     model = MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32)))
-    settings: dict[str, Any] = {"sequences": sequences, "micro_batch_size": 2}
+    settings: dict[str, Any] = {"sequences": sequences}
     for one in named:
         settings |= one.example_settings(config, np.float64, seed + 1) if hasattr(one, "example_settings") else {}
-    objective = objective_from(word, model, **settings)
+    objective = objective_from(word, model, PassOptions(micro_batch_size=2), **settings)
     objective.params.flat += 0.1 * rng.standard_normal(objective.params.flat.size)
     parts = objective.micro_batches(objective.example(rng))
     factors = {name: float(rng.uniform(0.5, 2.0)) for name in objective.losses}
 
     def loss(grads: Gradients) -> float:
         sums = [objective.add_gradients(part, grads, (seed, number), factors) for number, part in enumerate(parts)]
-        return sum(factors[name] * total for part in sums for name, total in part.items())
+        return sum(factor * float(part.get(name, 0.0)) for part in sums for name, factor in factors.items())
 
     yield from check_directions(f"objective: {word}", "padding, dropout", objective.params, loss, rng)

@@ -7,7 +7,8 @@ of its batch. The modes are
   pairs:      two sentences with token types, one after the other in the text; sentence_pairs.py has other pairs
 
 The batch of any step can be computed directly: the order within an epoch is a permutation keyed by (seed, epoch), and
-a mask is keyed by (seed, epoch, sequence). Mode, length and batch size may change over a run (schedule.py).
+a mask is keyed by (seed, epoch, sequence). Mode, length and batch size may change over a run (schedule.py), and a
+curriculum may begin with easy sequences (curricula/curriculum.py).
 """
 
 from abc import ABC, abstractmethod
@@ -20,9 +21,10 @@ import numpy.typing as npt
 
 from ..errors import ConfigError, CorpusError
 from .corpora.corpus import Corpus
+from .curricula.curriculum import Curriculum, Order, once
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
-from .schedule import Schedule
+from .schedule import Schedule, Step, share_of
 from .tokenizer import truncate_longest_first
 from .vocabulary import Vocabulary
 
@@ -72,6 +74,10 @@ class Sequences(ABC):
     @abstractmethod
     def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
         """The start and end of each sequence in the corpus' tokens."""
+
+    def stretches(self, numbers: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """The starts and ends of all stretches of text that make up the sequences."""
+        return [self.spans(numbers)]
 
     def lengths(self, numbers: IntArray) -> IntArray:
         """The length of each sequence, including [CLS] and [SEP]."""
@@ -162,10 +168,14 @@ class PairSequences(SentenceSequences):
         firsts: IntArray = self.corpus.documents[documents].astype(np.int64) + place
         return firsts
 
-    def lengths(self, numbers: IntArray) -> IntArray:
-        """Lengths with the sentences as they are in the text, which may not be those drawn: an estimate to sort by."""
+    def stretches(self, numbers: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """Both sentences as they are in the text, which may not be those drawn: an estimate to sort by."""
         first = self._first(numbers)
-        (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
+        return [self._sentence(first), self._sentence(first + 1)]
+
+    def lengths(self, numbers: IntArray) -> IntArray:
+        """Of the sentences as they are in the text."""
+        (a, a_end), (b, b_end) = self.stretches(numbers)
         lengths: IntArray = np.minimum(a_end - a + b_end - b + self.template.added(pair=True), self.T)
         return lengths
 
@@ -239,12 +249,16 @@ class MLMBatches:
     `max_seq_length`, `batch_size` and `mode` may be schedules, for which a step must be a `Step` that knows its run.
     Every step has a place for the largest batch in the epoch's order; a smaller batch takes the first of its sequences,
     and leaves the others to another epoch. So which sequences a step may take depends on its number alone.
+
+    With a curriculum an epoch shows easy sequences more than once. Then draws are keyed by the step in place of the
+    epoch, and a batch has each of its sequences once.
     """
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int | str = 64,
                  batch_size: int | str = 32, mode: str | type[Sequences] = "packed", masking: Masking | None = None,
-                 bucket: bool = False, seed: int = 0):
+                 bucket: bool = False, curriculum: Curriculum | None = None, seed: int = 0):
         self.split, self.batch_size, self.bucket, self.seed = split, batch_size, bucket, seed
+        self.curriculum = curriculum
         self._kinds = MODES if isinstance(mode, str) else {mode.__name__: mode}
         self._modes: Schedule[str] = Schedule.parse(mode if isinstance(mode, str) else mode.__name__, str, "mode")
         self._lengths = _whole_numbers(max_seq_length, "max_seq_length")
@@ -255,7 +269,7 @@ class MLMBatches:
         self._largest = max(self._sizes.values)
         self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
-        self._window: tuple[tuple[int, int], list[IntArray]] | None = None    # the one that was cut last
+        self._window: tuple[tuple[int, int, int], list[IntArray]] | None = None       # the one that was cut last
         self._stages: dict[tuple[str, int], Self] = {}
         for shortest in self._shortest(corpus):               # each mode must have room in all its steps
             self._begin(*shortest)
@@ -270,11 +284,19 @@ class MLMBatches:
 
     def _begin(self, corpus: Corpus, mode: str, T: int) -> None:
         """Read sequences of this mode and length."""
-        self.sequences = self._kinds[mode](corpus, self.split, T)
+        self.sequences = self._sequences(corpus, mode, T)
+        self.order = Order(self.sequences, self.curriculum, self.seed)
         self._rows = self._largest        # sequences of the largest batch
         if self.bucket:
             sample = np.linspace(0, len(self.sequences) - 1, min(len(self.sequences), _SAMPLE)).astype(np.int64)
-            self._rows = max(1, round(self._largest * T / float(self.sequences.lengths(sample).mean())))
+            self._rows = self._bucketed(float(self.sequences.lengths(sample).mean()))
+
+    def _sequences(self, corpus: Corpus, mode: str, T: int) -> Sequences:
+        return self._kinds[mode](corpus, self.split, T)
+
+    def _bucketed(self, mean_length: float) -> int:
+        """How many sequences with this mean length have the tokens of the largest batch."""
+        return max(1, round(self._largest * self.sequences.T / mean_length))
 
     def stage(self, step: int) -> Self:
         """The batches with the mode and the length of this step."""
@@ -307,30 +329,40 @@ class MLMBatches:
     def numbers(self, step: int) -> tuple[int, IntArray]:
         """The epoch of a step, and the numbers of its sequences among those of its stage."""
         epoch, place = divmod(int(step), len(self))
+        if self.curriculum is None:
+            return epoch, self._numbers(step, epoch, place)
+        return int(step), once(self._numbers(step, epoch, place))
+
+    def _numbers(self, step: int, epoch: int, place: int) -> IntArray:
         size = self._sizes(step)
         if not self.bucket:
-            order, first = self._order(epoch), place * self._rows
-            return epoch, order(np.arange(first, min(first + size, len(order))))
+            return self.order.draw(epoch, place * self._rows, size, self.pool(step))
         window, place = divmod(place, BUCKET)
-        parts = self._cut(epoch, window)
+        begins = Step(int(step) - place, step.total if isinstance(step, Step) else 0)
+        parts = self._cut(epoch, window, self.pool(begins))
         part = parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
         taken = max(1, round(len(part) * size / self._largest))
-        return epoch, part[np.arange(taken) * len(part) // taken]             # all of its lengths, evenly
+        return part[np.arange(taken) * len(part) // taken]                    # all of its lengths, evenly
 
-    def _order(self, epoch: int) -> Permutation:
-        return Permutation(len(self.sequences), self.seed, "epoch", epoch)
+    def pool(self, step: int) -> int:
+        """How many sequences are open to a step: all, or by a curriculum the easiest of them."""
+        return self.order.pool(share_of(step), self._rows)
 
-    def _cut(self, epoch: int, window: int) -> list[IntArray]:
+    def _cut(self, epoch: int, window: int, pool: int) -> list[IntArray]:
         """The sequences of BUCKET batches, sorted by length and cut anew: its batches, short sequences first."""
         known = self._window
-        if known is not None and known[0] == (epoch, window):
+        if known is not None and known[0] == (epoch, window, pool):
             return known[1]
-        order, first = self._order(epoch), window * BUCKET * self._rows
-        members = order(np.arange(first, min(first + BUCKET * self._rows, len(order))))
+        first = window * BUCKET * self._rows
+        count = min(BUCKET * self._rows, len(self.sequences) - first)
+        batches, wanted = -(-count // self._rows), count
+        if self.curriculum is not None:           # easy sequences may be short; a batch has as many tokens as ever
+            wanted = max(batches, count * self._bucketed(self.order.mean_length(pool)) // self._rows)
+        members = self.order.draw(epoch, first, count, pool, wanted)
         lengths = self.sequences.lengths(members)
         by_length = np.argsort(lengths, kind="stable")
-        parts = np.split(members[by_length], _even_cuts(lengths[by_length], -(-len(members) // self._rows)))
-        self._window = ((epoch, window), parts)
+        parts = np.split(members[by_length], _even_cuts(lengths[by_length], batches))
+        self._window = ((epoch, window, pool), parts)
         return parts
 
     def __getitem__(self, step: int) -> MLMBatch:

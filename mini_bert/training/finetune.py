@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.registry import make
 from ..core.task_model import TaskModel
 from ..errors import ConfigError, DataError, NumericalError
-from ..objectives.objective import Objective
+from ..objectives.objective import Objective, PassOptions
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
@@ -73,6 +73,10 @@ class FinetuneConfig(Settings):
         check_clipping(self.clipping)
         make("moments", self.moments)
         check_schedule(self.schedule)
+
+    def passes(self) -> PassOptions:
+        """How passes are run."""
+        return PassOptions(self.micro_batch_size, recompute=self.recompute)
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
                              warmup=int(config.warmup_share * state.total_steps))
 
     with workers(config.threads) as team:
-        learned = TaskLoss(model, recompute=config.recompute) if objective is None else objective
+        learned = TaskLoss(model, config.passes()) if objective is None else objective
         update = Update(learned, _optimiser(model, config), team,
                         clipping=clipping_from(config.clipping, learned.params, config.max_grad_norm))
         try:

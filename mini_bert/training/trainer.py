@@ -107,7 +107,7 @@ class Trainer:
             while self.state.step < self.state.total_steps:
                 result = loop.advance()[1]
                 if result.finite:
-                    self.objective.feedback(self.state.step, result.losses, {})
+                    self.objective.feedback(self._steps_done(), result.losses, result.tallies)
                 yield result.total
 
     @contextmanager
@@ -134,7 +134,7 @@ class Trainer:
         figures = self._evaluate(loop) if evaluates else {}
         state.evaluations += evaluates
         if result.finite:                             # nothing that depends on the clock: a resumed run hears the same
-            self.objective.feedback(state.step, result.losses, figures)
+            self.objective.feedback(self._steps_done(), result.losses, {**result.tallies, **figures})
         if logs or evaluates:
             state.seconds = perf_counter() - self._began
             self._report(result, figures, loop)
@@ -149,6 +149,9 @@ class Trainer:
             self.budget.reserve["snapshots"] = self.snapshots.seconds_ahead(state)
             self.budget.fit((state.seconds - self.snapshots.spent) / state.step)
         return stop
+
+    def _steps_done(self) -> Step:
+        return Step(self.state.step, self.state.total_steps)
 
     def _evaluation_due(self) -> bool:
         config, step = self.config, self.state.step

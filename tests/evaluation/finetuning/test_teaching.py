@@ -16,6 +16,7 @@ from mini_bert.evaluation.tasks.task_names import Classification
 from mini_bert.evaluation.tasks.teaching import TeachingConfig, label_order, taught
 from mini_bert.objectives.distillation.matching import DISTANCES, softened
 from mini_bert.objectives.distillation.taught_task import TaughtBatch, TaughtTask
+from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.augmentation import augmented
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.workers import Workers
@@ -106,7 +107,7 @@ def test_labels_are_matched_by_name():
 def test_the_gradient_of_labels_and_teacher_agrees_with_finite_differences(distance, weight, rng):
     config = type(CONFIG).from_dict({**CONFIG.to_dict(), "activation": "gelu", "dropout": 0.1, "init_std": 0.3})
     model = TaskModel(MiniBERT(config, dtype=np.float64), "sequence", 3, dropout=0.2)
-    objective = TaughtTask(model, distance, weight)
+    objective = TaughtTask(model, PassOptions(), distance, weight)
     mask = np.arange(6) < np.array([6, 3, 4, 2])[:, None]
     part = TaughtBatch(TaskBatch(rng.integers(5, 21, (4, 6)), mask, rng.integers(0, 3, 4)), rng.standard_normal((4, 3)),
                        np.array([True, False, True, True]))

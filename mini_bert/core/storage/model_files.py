@@ -56,11 +56,14 @@ class Layout(Protocol):
     """A way to write a config and named arrays to disk."""
 
     metadata: dict[str, str]          # for the header of the safetensors file
-    defaults: Mapping[str, Any]       # keys of config.json of a model that was not read from this layout
 
     @property
     def model_types(self) -> tuple[str, ...]:
         """The values of model_type that it can read."""
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Keys of config.json for a model that was not read from this layout."""
 
     def claims(self, config: Mapping[str, Any]) -> bool:
         """Is this config.json written in this layout?"""

@@ -35,7 +35,7 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
     def loss(grads: Gradients) -> float:
         return model.add_gradients(batch, grads, (seed, 0))[0]
 
-    yield from check_directions(f"task head: {head}", "padding, dropout", model.params, loss, rng)
+    yield from check_directions(f"task head: {head}", "padding, dropout", model, model.params, loss, rng)
 
 
 def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: str = "packed") -> Iterator[CheckResult]:
@@ -60,4 +60,4 @@ def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: st
         sums = [objective.add_gradients(part, grads, (seed, number), factors) for number, part in enumerate(parts)]
         return sum(factor * float(part.get(name, 0.0)) for part in sums for name, factor in factors.items())
 
-    yield from check_directions(f"objective: {word}", "padding, dropout", objective.params, loss, rng)
+    yield from check_directions(f"objective: {word}", "padding, dropout", model, objective.params, loss, rng)

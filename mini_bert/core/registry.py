@@ -79,6 +79,8 @@ def register(slot: str, word: str) -> Callable[[Named], Named]:
         raise ConfigError(f"A word of a config is made of letters, digits and _, and begins with a small letter; "
                           f"{word!r} is not.")
     file = sys._getframe(1).f_code.co_filename
+    if not Path(file).is_relative_to(_PACKAGE):
+        from . import modules  # noqa: F401  (the built-in words come first, so that none is replaced)
 
     def enter(named: Named) -> Named:
         known = _TABLE[slot].get(word)

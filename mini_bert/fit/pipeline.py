@@ -72,7 +72,6 @@ def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str |
     """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
     `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
-    Several processes prepare the text, so a script that calls this needs `if __name__ == "__main__":`.
     """
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,

@@ -4,11 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.arrays import Array, IntArray
 from ..core.model import MiniBERT
 from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
 from .inputs import require_vocabulary
+
+
+class Masks(NamedTuple):
+    """The tokens of a text, and what a model expects at each [MASK]."""
+
+    ids: list[int]
+    places: list[int]                     # of the masks among the tokens
+    words: IntArray                       # (n,) the ids that are words: special tokens are not
+    probabilities: Array                  # (masks, n)
 
 
 class Candidate(NamedTuple):
@@ -25,10 +35,20 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
 
     Several masks are filled independently: each distribution is conditioned on all of them being masked.
     """
-    require_vocabulary(model, tokenizer)
-    model.require_words()
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
+    masks = read_masks(model, tokenizer, text)
+    found = []
+    for place, row in zip(masks.places, masks.probabilities, strict=True):
+        best = np.argsort(-row, kind="stable")[:top].tolist()
+        found.append([_candidate(tokenizer, masks.ids, place, int(masks.words[i]), float(row[i])) for i in best])
+    return found
+
+
+def read_masks(model: MiniBERT, tokenizer: Tokenizer, text: str) -> Masks:
+    """The probability of every word at each [MASK] of the text."""
+    require_vocabulary(model, tokenizer)
+    model.require_words()
     ids = tokenizer.encode(tokenizer.with_mask(text))
     if len(ids) > model.config.max_seq_length:
         raise InputError(f"The text has {len(ids)} tokens; the model takes at most {model.config.max_seq_length}.")
@@ -39,11 +59,7 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
     logits, _ = model.forward(array, positions=positions)                 # (masks, V)
     words = tokenizer.vocabulary.ordinary_ids
     probabilities, _ = softmax_forward(logits[:, words])
-    found = []
-    for place, row in zip(positions[0].nonzero()[0].tolist(), probabilities, strict=True):
-        best = np.argsort(-row, kind="stable")[:top].tolist()
-        found.append([_candidate(tokenizer, ids, place, int(words[i]), float(row[i])) for i in best])
-    return found
+    return Masks(ids, positions[0].nonzero()[0].tolist(), words, probabilities)
 
 
 def _candidate(tokenizer: Tokenizer, ids: list[int], place: int, word: int,

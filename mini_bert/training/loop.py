@@ -33,6 +33,7 @@ class State:
     best_loss: float = float("inf")
     best_step: int = 0
     evaluations: int = 0      # done, of config.evaluations
+    snapshot_step: int = 0    # of the last snapshot
     skipped: int = 0
     bad_in_a_row: int = 0
 

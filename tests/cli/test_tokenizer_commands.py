@@ -121,6 +121,13 @@ def test_without_a_terminal_no_progress_is_printed(folder):
     assert done.stdout.count("\n") == 1
 
 
+def test_a_vocabulary_smaller_than_its_size_is_said(folder):
+    short, enough = (runner.invoke(app, train(folder, folder / "new", "--overwrite", "--vocab-size", size)).stdout
+                     for size in ("5000", "21"))
+    assert short.startswith("21 tokens, fewer than --vocab-size 5000, from ")
+    assert enough.startswith("21 tokens from ")
+
+
 # -------------------------------------------------------------------- data show
 
 def test_a_pad_token_inside_the_text_is_shown():

@@ -74,6 +74,8 @@ def cases() -> Iterator[Case]:
         yield Case("DistilBert", kind, DISTILBERT)
         yield Case("ModernBert", kind, MODERN)
     yield Case("ModernBert", "ForSequenceClassification", {**MODERN, "classifier_pooling": "mean"}, "mean")
+    yield Case("ModernBert", "ForMaskedLM", {**MODERN, "layer_types": ["sliding_attention", "full_attention"] + [
+        "sliding_attention"] * 3}, "layers in another order")
     yield Case("ModernBert", "ForMaskedLM", {**MODERN, "norm_bias": True, "mlp_bias": True, "attention_bias": True,
                                              "classifier_bias": True, "decoder_bias": False,
                                              "classifier_activation": "relu"}, "biases")
@@ -86,7 +88,8 @@ def cases() -> Iterator[Case]:
     for kind in ("Model", "LMHeadModel", *CLASSIFIERS[:2], "ForQuestionAnsweringSimple"):
         yield Case("XLNet", kind, XLNET)
     yield Case("XLNet", "LMHeadModel", {**XLNET, "clamp_len": 4, "ff_activation": "relu"}, "clamped distances")
-    yield Case("XLNet", "ForSequenceClassification", {**XLNET, "summary_type": "first"}, "first token")
+    yield Case("XLNet", "ForSequenceClassification", {**XLNET, "summary_type": "first", "summary_activation": "relu"},
+               "first token")
 
 
 CASES = {str(case): case for case in cases()}

@@ -3,14 +3,14 @@
     gradient x input        a_t = x_t . d f / d x_t
     integrated gradients    a_t = (x_t - b_t) . integral over s in [0, 1] of d f / d x_t at b + s (x - b)
 
-x are the token embeddings, before positions are added; f is the logit of a word at a position, or the difference of
-two words' logits; b is a baseline. Integrated gradients are complete: they add up to f(x) - f(b) (Sundararajan et al.
-2017), on all of the line and on every part of it. So the error of each part is known, and the parts with the largest
-are halved until the points are used up. What they leave over is reported.
+x are the token embeddings, before positions are added; f is the logit of a word at a position, or of a label of the
+whole text, or the difference of two logits; b is a baseline. Integrated gradients are complete: they add up to
+f(x) - f(b) (Sundararajan et al. 2017), on all of the line and on every part of it. So the error of each part is known,
+and the parts with the largest are halved until the points are used up. What they leave over is reported.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ import numpy.typing as npt
 from ...core.arrays import Array, IntArray
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
+from ...core.modules.heads.tasks import Answers
+from ...core.task_model import TaskModel
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...text.tokenizer import Tokenizer
@@ -36,7 +38,7 @@ class Saliency:
     """What each token adds to the output, and each of its dimensions."""
 
     method: str
-    position: int
+    position: int | None                  # None for a label of the whole text
     target: int
     against: int | None
     attributions: Floats                  # (T,)
@@ -59,7 +61,7 @@ class Saliency:
                 "baseline_output": self.baseline_output, "error": self.error, "gap": self.gap, "tokens": self.tokens}
 
 
-def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int, target: int,
+def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
                          against: int | None = None) -> Saliency:
     """To first order, what the output would lose if a token's embedding were zero."""
     run = _Output(model, ids, position, target, against)
@@ -69,8 +71,9 @@ def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int, tar
                     float(outputs[0]))
 
 
-def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None = None,
-                         *, baseline: int | npt.ArrayLike | None = None, steps: int = STEPS) -> Saliency:
+def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
+                         against: int | None = None, *, baseline: int | npt.ArrayLike | None = None,
+                         steps: int = STEPS) -> Saliency:
     """Along the straight line from a baseline: zeros, the embedding of one piece (an id), or an array (T, H).
 
     At most `steps` points of the line are computed.
@@ -107,7 +110,15 @@ def explain_prediction(model: MiniBERT, tokenizer: Tokenizer, text: str, positio
                                      baseline=tokenizer.vocabulary.mask, steps=steps)
     else:
         found = gradient_times_input(model, sentence.ids, position, wanted, other)
-    return Saliency(**{**vars(found), "tokens": sentence.tokens})
+    return replace(found, tokens=sentence.tokens)
+
+
+def explain_label(model: TaskModel, tokenizer: Tokenizer, text: str, label: int, *, steps: int = STEPS) -> Saliency:
+    """Which tokens of a text speak for a label, from a text of [MASK]s as above, or of padding where there is none."""
+    sentence, vocabulary = read_sentence(model, tokenizer, text), tokenizer.vocabulary
+    found = integrated_gradients(model, sentence.ids, None, label, steps=steps,
+                                 baseline=vocabulary.roles.get("mask", vocabulary.pad))
+    return replace(found, tokens=sentence.tokens)
 
 
 class _Line:
@@ -164,17 +175,20 @@ class _Line:
 class _Output:
     """f, and its gradient by the token embeddings, for several sets of embeddings at once."""
 
-    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None):
+    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int, against: int | None):
         self.model, self.position, self.target, self.against = model, position, target, against
-        if not model.modules.predicts_words:
+        if position is not None and not model.modules.predicts_words:
             raise InputError("This model has no MLM head, so there is no prediction to explain.")
+        if position is None and not (isinstance(model, TaskModel) and model.task.answers is Answers.SEQUENCE):
+            raise InputError("This model has no labels for whole texts, so there is no prediction to explain.")
         self.ids: IntArray = check_ids(np.asarray(ids)[None], model.config.vocab_size, "ids", "the vocabulary")[0]
-        if not 0 <= position < len(self.ids):
+        if position is not None and not 0 <= position < len(self.ids):
             raise InputError(f"There is no position {position}; the text's tokens are at 0 to {len(self.ids) - 1}.")
-        for word in (target, against):
-            if word is not None and not 0 <= word < model.config.vocab_size:
-                raise InputError(f"There is no piece {word}; the vocabulary's ids are 0 to "
-                                 f"{model.config.vocab_size - 1}.")
+        what, count = ("piece", model.config.vocab_size) if not isinstance(model, TaskModel) else \
+            ("label", model.task.outputs)
+        for answer in (target, against):
+            if answer is not None and not 0 <= answer < count:
+                raise InputError(f"There is no {what} {answer}; there are 0 to {count - 1}.")
         self.x: Floats = model.params["token_embeddings"][self.ids].astype(np.float64)
 
     def baseline(self, baseline: int | npt.ArrayLike | None) -> Floats:
@@ -200,9 +214,11 @@ class _Output:
         def hook(name: str, value: Array) -> Array:
             return rows if name == "token_vectors" else value
 
-        positions = np.zeros((S, T), bool)
-        positions[:, self.position] = True
-        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, hook=hook)     # (S, V)
+        positions = None
+        if self.position is not None:
+            positions = np.zeros((S, T), bool)
+            positions[:, self.position] = True
+        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, hook=hook)     # (S, V or labels)
         outputs = logits[:, self.target].astype(np.float64)
         dlogits = np.zeros_like(logits)
         dlogits[:, self.target] = 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ...errors import CorpusError
+from ...late import complete
 
 BLOCK = 1 << 20               # bytes read at a time, and of the longest paragraph
 _ESCAPED = re.compile("[\udc80-\udcff]")      # invalid bytes, decoded with surrogateescape
@@ -135,6 +136,7 @@ def register_source(prefix: str, open_source: Callable[[str], Source]) -> None:
 
 def find_sources(names: Iterable[str]) -> list[Source]:
     """The sources of these names: files, folders (all their files), patterns with * or ?, "-", registered names."""
+    complete("names of data")
     sources: list[Source] = []
     for name in names:
         path = Path(name)

@@ -3,6 +3,7 @@
     config.yaml          model, training and data, with everything resolved, and a digest of them
     log.jsonl            one line of measurements every few steps
     checkpoints/step-N/  the newest ones
+    snapshots/step-N/    the model at some steps of the whole run (snapshots.py)
     best/  final/        the model with the lowest held-out loss, and the last one
     NAME/best/  NAME/final/     a further model that the objective trains, such as generator
 
@@ -38,6 +39,7 @@ from ..trainer import Trainer
 from ..workers import workers
 from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
+from .snapshots import FOLDER as SNAPSHOTS
 
 CONFIG = "config.yaml"
 BASELINES = ("uniform_loss", "unigram_loss")
@@ -67,11 +69,12 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
                              **(trainer.baselines if objective.of_words else {"of_words": False})}}
     with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
         require_free(run)
-        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1))
+        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1)
+                      + trainer.snapshots.bytes_needed(network))
         with claim.filled(require_free) as folder:
             trainer.lock = lock_directory(folder, _busy(run))             # which it keeps under its new name
             fill_checkpoint(folder / "checkpoints" / f"step-{trainer.state.step}", network, corpus.tokenizer,
-                            *trainer.snapshot())
+                            *trainer.checkpoint_parts())
             write_files(folder, {CONFIG: _yaml(description)})
     trainer.saved = trainer.state.step
     return trainer
@@ -156,7 +159,8 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
                          if key in BASELINES and isinstance(value, int | float)} if isinstance(about, dict) else {}
     trainer.restore(checkpoint)
     recover(run)                                          # everything fits: now the run may be changed
-    remove_newer(run / "checkpoints", checkpoint)
+    for folder in ("checkpoints", SNAPSHOTS):
+        remove_newer(run / folder, trainer.state.step)
     Log(run).truncate(trainer.state.step)
     if changes:
         description = {key: value for key, value in description.items() if key != PLUGINS}

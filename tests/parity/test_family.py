@@ -68,7 +68,7 @@ def cases() -> Iterator[Case]:
     yield Case("XLNet", "LMHeadModel", {**XLNET, "tie_word_embeddings": False}, "untied")
     yield Case("Roberta", "ForMaskedLM", {**SIZES, "hidden_act": "gelu_python"}, "another name of GELU")
     yield Case("Albert", "ForMaskedLM", {**SIZES, "embedding_size": 24}, "E = H")
-    yield Case("Albert", "ForMaskedLM", {**SIZES, "embedding_size": 10, "num_hidden_layers": 5, "num_hidden_groups": 2,
+    yield Case("Albert", "ForMaskedLM", {**SIZES, "embedding_size": 10, "num_hidden_layers": 3, "num_hidden_groups": 2,
                                          "inner_group_num": 2}, "groups")
     for kind in MASKED:
         yield Case("DistilBert", kind, DISTILBERT)

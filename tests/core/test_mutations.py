@@ -217,7 +217,8 @@ def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, mo
         results = check_operation(operation.name, operation.forward, mutated, operation.checks)
         if any(not result.passed for result in results):
             return
-        for name in COMPONENTS:                    # what a module alone passes to the operation, its models must notice
+        # what a module alone passes to the operation, its models must notice
+        for name in (*COMPONENTS, *(f"ops.{other.name}" for other in operations())):
             module = importlib.import_module(f"mini_bert.core.{name}")
             for known in [known for known, value in vars(module).items() if value is operation.backward]:
                 monkeypatch.setattr(module, known, mutated)

@@ -24,7 +24,8 @@ from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.grow import grow_model
-from ..training.loop import Listener
+from ..training.loop import Listener, Listeners
+from ..training.progress import heard
 from ..training.runs.log import read_log
 from ..training.runs.run import CONFIG, resume_run, start_run
 from ..training.trainer import Trainer
@@ -49,6 +50,10 @@ class FitResult:
     examples: list[Example]
     facts: dict[str, str]
 
+    def __fspath__(self) -> str:
+        """The model's directory: what is fitted can be given wherever a model's name is expected."""
+        return str(self.model)
+
     def to_dict(self) -> dict[str, Any]:
         return {"facts": self.facts, "heldout": self.heldout.to_dict() if self.heldout else None,
                 "before": self.before.to_dict() if self.before else None,
@@ -68,21 +73,23 @@ class Stopped:
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
         budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
         vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
-        listener: Listener | None = None, say: Say = lambda sentence: None) -> FitResult | Stopped:
+        listener: Listener | Sequence[Listener] | None = None) -> FitResult | Stopped:
     """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
     `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
+    One listener or several hear of the training; without any, a notebook or a terminal shows a progress bar.
     """
+    listeners = heard(listener)
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
                          new_words, cased, seed)
     folder = Path(out)
     request.check(folder)
     with claim(folder, request):
-        return _stages(folder, request, listener, say)
+        return _stages(folder, request, listeners, listeners.said)
 
 
-def _stages(folder: Path, request: FitRequest, listener: Listener | None, say: Say) -> FitResult | Stopped:
+def _stages(folder: Path, request: FitRequest, listener: Listeners, say: Say) -> FitResult | Stopped:
     """Each stage that is not there yet, in a directory that this process has locked."""
     try:
         tokenizer = _tokenizer(folder / "tokenizer", request, say)
@@ -160,7 +167,7 @@ def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
 
 
 def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
-             listener: Listener | None) -> Trainer:
+             listener: Listeners) -> Trainer:
     if (run / CONFIG).exists():
         return resume_run(run, data=corpus, listener=listener)
     initial = _initial(request, tokenizer)

@@ -16,10 +16,10 @@ from ..errors import ConfigError
 from ..objectives.making import objective_from
 from ..objectives.objective import BatchValues, CorpusObjective, PassOptions
 from ..settings import Settings
-from ..text.batches import MODES
 from ..text.curricula.curriculum import Curriculum
 from ..text.masking import HIDDEN, RANDOM, BoolArray, Masking
 from ..text.schedule import Schedule
+from ..text.sequences.sequences import MODES
 from . import clipping, curricula, inits, optimisers  # noqa: F401  (they fill the registry)
 from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
 from .curricula.making import check_masking_weights, curriculum_from, curriculum_words, masking_weights_from
@@ -89,13 +89,14 @@ class TrainingConfig(Settings):
     eval_sequences: int = 512
     checkpoint_every: int = 500
     keep_checkpoints: int = 2
+    snapshots: int = 0                    # light copies of the model over the whole run, more of them at its beginning
     max_bad_steps: int = 5                # without a finite loss, in a row, before the run stops
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, least in (("steps", 1), ("micro_batch_size", 0), ("warmup_steps", 0), ("threads", 0),
                             ("log_every", 1), ("eval_every", 0), ("evaluations", 0), ("eval_sequences", 1),
-                            ("checkpoint_every", 1), ("keep_checkpoints", 1), ("max_bad_steps", 1),
+                            ("checkpoint_every", 1), ("keep_checkpoints", 1), ("snapshots", 0), ("max_bad_steps", 1),
                             ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
             if not least <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")

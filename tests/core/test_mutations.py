@@ -22,7 +22,7 @@ import pytest
 
 import mini_bert.checks.models as checks_of_models
 from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
-from mini_bert.checks.heads import check_task_head
+from mini_bert.checks.heads import check_task_head, check_task_loss
 from mini_bert.checks.models import check_model, shrink
 from mini_bert.core import gradients, modules
 from mini_bert.core.gradcheck import check_operation
@@ -152,7 +152,8 @@ RICH = {"rich": shrink(type(next(iter(MODELS.values()))).from_dict({
 SMOOTH = type(RICH["rich"]).from_dict({**RICH["rich"].to_dict(), "activation": "gelu"})
 OF_MODELS = {name: partial(check_model, name, config) for name, config in {**RICH, **MODELS}.items()}
 OF_HEADS = {f"task head: {word}": partial(check_task_head, word, SMOOTH)
-            for word in (*HEADS_OF_MODELS, *words("task_head"))}
+            for word in (*HEADS_OF_MODELS, *words("task_head"))} | {
+            f"task loss: {word}": partial(check_task_loss, word, SMOOTH) for word in words("task_loss")}
 
 
 # -------------------------------------------------------------------- what mutants need not measure again

@@ -1,46 +1,53 @@
-"""mini-bert finetune and predict: train a model for a task, and use it."""
+"""mini-bert finetune: train a model for a task."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.progress import TaskID, TextColumn
-from rich.text import Text
 
 from ...core.model import MiniBERT
-from ...core.registry import find, make, words
+from ...core.registry import find, make, takes, words
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
+from ...evaluation.formats.tables import Columns
 from ...evaluation.statistics import over_seeds
 from ...evaluation.suite.result_cache import cached_result
-from ...evaluation.tasks.answers import answer_lines, too_long
 from ...evaluation.tasks.forgetting import masked_before_and_after
+from ...evaluation.tasks.guess import Guess, guess_task
 from ...evaluation.tasks.run import find_rate, require_head, run_task, usual_learning_rate
-from ...evaluation.tasks.storage import claim_task, load_task, require_replaceable, save_task
+from ...evaluation.tasks.storage import claim_task, require_replaceable, save_task
 from ...evaluation.tasks.task_names import Task
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.temporary import temporary_corpus
 from ...text.tokenizer import Tokenizer
 from ...training.finetune import FinetuneConfig, Progress
-from ...training.workers import workers
 from ..config_file import ConfigOption, with_settings_of_file
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
-from ..use.inference import Model, files_of, lines, opened
+from ..table_options import LabelColumnOption, TextColumnOption
+from ..use.inference import Model, files_of, opened
 from .found_rates import search_data, shown_search
 from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Teaching, Temperature, Unlabelled
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
-                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="Development data, to stop "
-                                                      "training, and to measure if there is no --test.")],
+                     dev: Annotated[str | None, typer.Option(
+                         "--dev", metavar="FILE", help="Development data, to stop training, and to measure if there is "
+                                                       "no --test. Default: a tenth of --train.")] = None,
                      test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test data, which "
                                                               "training does not see.")] = None,
-                     task: Annotated[str, typer.Option(help=f"One of {', '.join(words('task'))}.")] = "classification",
+                     task: Annotated[str | None, typer.Option(
+                         metavar="WORD", help=f"One of {', '.join(words('task'))}. Default: by the data.",
+                         show_default=False)] = None,
+                     text_column: TextColumnOption = None, label_column: LabelColumnOption = None,
+                     metric: Annotated[str | None, typer.Option(
+                         metavar="WORD", help=f"The figure that training raises: one of {', '.join(words('metric'))}. "
+                         "Default: the task's usual one.", show_default=False)] = None,
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
                                                               "model of the best seed by --dev, replacing an earlier "
@@ -59,7 +66,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                                          callback=with_settings_of_file, help="Another "
                                          "setting, such as layer_decay=0.9, freeze=embeddings or patience=2.")] = None,
                      seeds: Annotated[int, typer.Option(min=1, help="Number of runs, each with its own seed.")] = 1,
-                     max_samples: Annotated[int | None, typer.Option(min=2, help="Limit of examples per file.")] = None,
+                     max_samples: Annotated[int | None, typer.Option(
+                         min=2, help="Limit of training and of development examples; a test set stays whole.")] = None,
                      random_init: Annotated[bool, typer.Option(
                          "--random-init/--no-random-init", help="Also train from random weights.")] = True,
                      curve: Annotated[bool, typer.Option("--curve", help="Also train on 1, 3, 10 and 30 % of the "
@@ -75,8 +83,13 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     """Fine-tune a model for a task, and compare it with baselines. With --teacher, it also learns from the scores of a
     larger model that has learned the task (distillation).
 
-    Data: GLUE's TSV for classification and pair, CoNLL or CoNLL-U for ner, SQuAD's JSON for qa; or
-    hub:NAME:CONFIG:SPLIT.
+    Data: a table (CSV, TSV, JSON, JSON lines or Parquet) with a text and its label in each row; CoNLL, CoNLL-U or a
+    table of lists for ner, SQuAD's JSON for qa; or hub:NAME:CONFIG:SPLIT. Columns, delimiter and the task are found by
+    names and content, and said; texts longer than the model reads at once are read in overlapping windows.
+
+    Example: mini-bert finetune --train reviews.csv --out reviews.model
+
+    Example: mini-bert finetune --train pairs.csv --text-column first --text-column second --label-column similar
 
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
 
@@ -86,7 +99,12 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
     """
-    kind: type[Task[Any]] = find("task", task).named
+    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
+    guessed = Guess(task, "") if task is not None else guess_task(train, columns)
+    task, kind = guessed.task, find("task", guessed.task).named
+    chosen = _of_tables(task, columns, metric)
+    if guessed.why:
+        output.say(f"The task is {task}, because {guessed.why}; --task chooses another.")
     network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     forgotten = files_of("--forgetting", forgetting)
@@ -105,32 +123,46 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     def compute() -> dict[str, Any]:
         data: Task[Any] = make("task", task, train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed,
-                               test=test)
-        output.say(_counts(data.notes))
+                               test=test, **chosen)
+        output.say(*map(escape, data.said), _counts(data.notes))
         printed.append(data.notes)
         used, search = _searched(data, network, head, replace(config, seed=seed), output) if find_lr else (config, {})
         with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
             examples = teaching.examples(data, threads, seed, _reader(bar))
             if examples is not None:
-                data.notes |= {"texts that the teacher labelled": len(examples.scores)}
+                data.notes |= {"texts that the teacher labelled": examples.texts}
             result, best = run_task(data, network, used, seeds=range(seed, seed + seeds), head=head,
                                     random_init=random_init, teaching=examples, labels_alone=labels_alone,
                                     shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
         if out is not None:
-            save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
-                      pairs=data.pairs, claim=claim)
-        return result.to_dict() | search | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
-                                   if forgetting else {})
+            about = {"from": model, "figures": result.to_dict()["mean"]}
+            if data.columns is not None:
+                about["columns"] = list(data.columns.text)
+            save_task(out, best, tokenizer, task, data.labels, about, pairs=data.pairs, claim=claim)
+        lost = {"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)} if forgetting else {}
+        return result.to_dict() | {"read": data.said} | search | lost
 
     options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
                "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
-               "test": test, "find_lr": find_lr, "labels_alone": labels_alone, **teaching.options()}
+               "test": test, "find_lr": find_lr, "labels_alone": labels_alone, "dev": dev is not None,
+               "metric": metric, "columns": asdict(columns), **teaching.options()}
     # with --out always train, so that the saved model is the one that the results belong to
     with nullcontext() if out is None else claim_task(out) as claim:
-        files: list[str | Path] = [model, train, dev, *([test] if test else []), *forgotten, *teaching.files]
+        files: list[str | Path] = [model, train, *(file for file in (dev, test) if file), *forgotten, *teaching.files]
         found = cached_result("finetune", options, files, with_cost(compute), fresh=fresh or out is not None)
     output.result({"task": task, "head": head, "model": model, **found, "out": str(out) if out else None},
-                  *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
+                  *([] if printed else [*map(escape, found["read"]), _counts(found["notes"]), ""]),
+                  *_shown(found, out))
+
+
+def _of_tables(task: str, columns: Columns, metric: str | None) -> dict[str, Any]:
+    """What a task takes that reads tables, if it was given."""
+    asked = {"columns": columns, "metric": metric}
+    given = {name: value for name, value in asked.items() if value not in (None, Columns())}
+    for name in given.keys() - takes("task", task):
+        option = "--metric" if name == "metric" else "--text-column and --label-column"
+        raise ConfigError(f"The task {task} takes no {option}.")
+    return given
 
 
 def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
@@ -229,27 +261,3 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
             lost.add_row(name, f"{report['loss']:.3f}", f"{report['masked_accuracy']:.1%}")
         shown += ["", lost]
     return [*shown, shown_cost(found), *([f"The model: {escape(str(out))}"] if out is not None else [])]
-
-
-def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",
-                                                        help="A model that `mini-bert finetune` saved, or a "
-                                                             "classifier of transformers.")],
-                    texts: Annotated[list[str] | None, typer.Argument(
-                        metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
-                                                  "pair, or question and text, by a tab.")] = None,
-                    threads: ThreadsOption = 0, *, output: Output) -> None:
-    """Predict with a fine-tuned model: the label of a text, its entities, or the answer to a question.
-
-    Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
-    """
-    saved = load_task(model)
-    given = texts or lines(None)
-    with workers(threads) as team:
-        found = answer_lines(saved, given, team)
-    rows = table("answer", "", "text", right=("",))
-    for answer in found:
-        rows.add_row(Text(answer.shown), f"{answer.probability:.1%}" if answer.probability is not None else "",
-                     Text(answer.text))
-    output.result({"model": str(model), "task": saved.task,
-                   "answers": [answer.to_dict() for answer in found]}, rows,
-                  *too_long(found, saved.model.config.max_seq_length))

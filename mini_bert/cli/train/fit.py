@@ -40,8 +40,7 @@ def fit_command(files: Files,
     try:
         with display:
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
-                         vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display,
-                         say=display.said)
+                         vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display)
     except KeyboardInterrupt:                     # before or after training, which handles it itself
         fitted = Stopped(SIGINT, saved=True)
     if isinstance(fitted, Stopped):

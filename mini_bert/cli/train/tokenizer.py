@@ -77,7 +77,8 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
     data = {"out": str(out), "kind": kind, "vocab_size": len(made), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
-    output.result(data, f"{len(made):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
+    fewer = f", fewer than --vocab-size {vocab_size}," if len(made) < vocab_size else ""       # the text has no more
+    output.result(data, f"{len(made):,} tokens{fewer} from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
                   *replaced_bytes(report.invalid, report.first_invalid))
 

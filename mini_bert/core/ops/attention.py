@@ -20,7 +20,7 @@ from ..formulas import Formula, Terms
 from ..gradcheck import Check
 from ..hooks import Hook, no_hook
 from .dropout import DropoutCache, dropout_backward, dropout_forward
-from .softmax import softmax_backward, softmax_forward
+from .softmax import common_shift, softmax_backward, softmax_forward
 
 
 class AttentionCache(NamedTuple):
@@ -41,19 +41,22 @@ class AttentionCache(NamedTuple):
     @property
     def scores(self) -> Array:
         """S, for the reader: the backward does not need it, so it is computed again."""
-        return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)
+        return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)[0]
 
 
-def _scores(Q: Array, K: Array, key_mask: BoolArray | None, allowed: BoolArray | None, bias: Array | None) -> Array:
+def _scores(Q: Array, K: Array, key_mask: BoolArray | None, allowed: BoolArray | None,
+            bias: Array | None) -> tuple[Array, float | None]:
+    """S, and the shift for its softmax: found before -inf comes in, which would leave each row with its own."""
     scores: Array = Q @ K.transpose(0, 1, 3, 2)                # (B, A, Tq, T)
     scores *= 1 / sqrt(Q.shape[3])
     if bias is not None:
         scores += bias
+    shift = common_shift(scores)
     if key_mask is not None:
         scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
     if allowed is not None:
         scores += np.where(allowed, 0, -np.inf).astype(Q.dtype)[:, None]
-    return scores
+    return scores, shift
 
 
 def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
@@ -71,8 +74,9 @@ def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None =
     (1 or B, Tq, T) is True at the keys that a query may see.
     """
     B, A, Tq, d_k = Q.shape
-    scores = hook("scores", _scores(Q, K, key_mask, allowed, bias))
-    weights, _ = softmax_forward(scores, out=scores)
+    scores, shift = _scores(Q, K, key_mask, allowed, bias)
+    scores = hook("scores", scores)
+    weights, _ = softmax_forward(scores, out=scores, shift=shift if hook is no_hook else None)
     weights = hook("attention_weights", weights)
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
@@ -94,7 +98,7 @@ def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_h
         ddropped += dweights
     # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
     dweights = hook("attention_weights", dropout_backward(ddropped, dropout))
-    dscores = hook("scores", softmax_backward(dweights, weights))
+    dscores = hook("scores", softmax_backward(dweights, weights, out=dweights))
     # scores = Q K^T / sqrt(d_k) + bias
     dbias = () if bias is None else (dscores.copy(),)
     dscores *= 1 / sqrt(d_k)

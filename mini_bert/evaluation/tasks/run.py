@@ -135,7 +135,8 @@ def find_rate(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, head:
 
 def _tunable(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig) -> TaskModel:
     """The model with a new head, and dropout."""
-    return TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout, seed=config.seed)
+    return TaskModel(with_dropout(model, config.dropout), head, task.outputs, dropout=config.dropout, seed=config.seed,
+                     loss=task.loss)
 
 
 def require_head(word: str, answers: Answers, config: ModelConfig) -> None:

@@ -96,8 +96,9 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     asked = Finetuning(
         train=train, dev=dev, test=test, task=task, columns=columns, metric=metric, model=model, out=out, head=head,
         optimiser=optimiser, epochs=epochs, learning_rate=learning_rate, find_lr=find_lr, batch_size=batch_size,
-        settings=_settings(settings or []), seeds=seeds, max_samples=max_samples, random_init=random_init, curve=curve, forgetting=forgetting or (),
-        teacher=teacher, teaching={name: value for name, value in given.items() if value is not None},
+        settings=_settings(settings or []), seeds=seeds, max_samples=max_samples,
+        random_init=random_init, curve=curve, forgetting=forgetting or (), teacher=teacher,
+        teaching={name: value for name, value in given.items() if value is not None},
         unlabelled=unlabelled, labels_alone=labels_alone, threads=threads, seed=seed)
     display = _Display(output)
 

@@ -21,6 +21,7 @@ from .results import Continuation, Explanation, Filled, Neighbours, Prediction, 
 
 if TYPE_CHECKING:
     from ..evaluation.tasks.storage import SavedTask
+    from .finetune import FinetuneResult
 
 T = TypeVar("T")
 Texts = list[str] | tuple[str, ...]
@@ -29,7 +30,7 @@ Pair = tuple[str, str]
 _TASK = "task.json"           # of a model that mini_bert.finetune saved
 
 
-def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline" = "mini",
+def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline | FinetuneResult" = "mini",
              tokenizer: "str | PathLike[str] | Tokenizer | None" = None, *, threads: int = 0) -> "Pipeline":
     """Open a model to use it: one that ships, by name, or the directory of a run, a fit, a fine-tuned model, or a model
     of Hugging Face.
@@ -46,6 +47,8 @@ def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline" = "mini",
         opened = place if isinstance(place, Tokenizer) else load_tokenizer(place)
         name = type(model).__name__ if model.source is None else Path(model.source).name
         return Pipeline(name, model, opened, threads=threads)
+    if not isinstance(model, str | PathLike):             # what was fine-tuned
+        return model.pipeline
     if tokenizer is not None:
         raise InputError(f"{model} has its own tokenizer; give one only with a model in memory.")
     if (Path(model) / _TASK).is_file():
@@ -186,7 +189,8 @@ class Pipeline:
         self._require("explain")
         if self._labels_texts():
             labels = self._required_task().labels
-            label = self.predict(text).answer if target is None else target
+            found = self.predict(text).probabilities or {}
+            label = max(found, key=lambda name: found[name]) if target is None else target
             if label not in labels:
                 raise InputError(f"{label!r} is not a label of {self.name}; it has {', '.join(labels)}.")
             assert isinstance(self.model, TaskModel)

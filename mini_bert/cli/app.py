@@ -44,7 +44,7 @@ COMMANDS = {
     },
     "Evaluate": {
         "evaluate": ("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
-        "probe": ("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
+        "probe": ("measure.probe:probe_command", "Probe each layer for syntax, entities or labels of texts."),
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),

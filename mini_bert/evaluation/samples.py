@@ -23,13 +23,16 @@ def set_aside(groups: Sequence[Hashable], strata: Sequence[Any], share: float, s
     """The numbers of about this share of the items, to measure on while the others are learned from.
 
     The items are put in the order of their strata (their labels, or numbers), by chance within one, and taken at equal
-    distances: each stratum has the share that it has of all. Items of one group, such as equal texts, stay together.
+    distances: each stratum has the share that it has of all. Items of one group, such as equal texts, stay together,
+    unless there are too few groups to set one aside.
     """
+    if len(groups) < 2:
+        raise InputError("There are fewer than two examples, so none can be set aside to measure on.")
+    if len(set(groups)) * share < 1:
+        groups = range(len(groups))
     first: dict[Hashable, int] = {}
     for number, group in enumerate(groups):
         first.setdefault(group, number)
-    if len(first) < 2:
-        raise InputError("There are fewer than two different examples, so none can be set aside to measure on.")
     rng = generator(seed, *purpose)
     draws = rng.random(len(first)).tolist()
     order = [group for *_, group in sorted((strata[number], draw, at, group) for at, ((group, number), draw)

@@ -180,14 +180,16 @@ def test_texts_that_are_too_long_are_read_in_windows_and_reported(model, tokeniz
     (tmp_path / "a.txt").write_text(f"a dog\n{long}\n")
     (tmp_path / "b.txt").write_text("\nthe cat\n")
     files, common = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")], ["--model", str(directory)]
-    assert "1 text was longer than the model's 12 tokens, and read in overlapping windows" in runner.invoke(app, ["embed", *files, *common]).stderr
+    said = runner.invoke(app, ["embed", *files, *common]).stderr
+    assert "1 text was longer than the model's 12 tokens, and read in overlapping windows" in said
     found = json.loads(runner.invoke(app, ["similar", long, *files, *common, "--json"]).stdout)
     assert (found["query_too_long"], found["too_long"]) == (True, 1)
     assert [(n["file"], n["line"]) for n in found["neighbours"] if n["text"] == "the cat"] == [(files[1], 2)]
     shown = runner.invoke(app, ["similar", long, *files, *common]).stdout
     assert "b.txt" in shown
     assert "2 texts were longer than" in shown                # the query is one of them
-    filled = json.loads(runner.invoke(app, ["fill-mask", "the [MASK]", f"[MASK] {long} [MASK]", *common, "--json"]).stdout)
+    filled = runner.invoke(app, ["fill-mask", "the [MASK]", f"[MASK] {long} [MASK]", *common, "--json"])
+    filled = json.loads(filled.stdout)
     assert [len(result["masks"]) for result in filled["results"]] == [1, 2]
 
 

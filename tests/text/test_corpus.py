@@ -16,8 +16,8 @@ from mini_bert import CorpusError
 from mini_bert.files import claims
 from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora import dedup as dedup_module
-from mini_bert.text.corpora import prepare as module
 from mini_bert.text.corpora import file_source
+from mini_bert.text.corpora import prepare as module
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.dedup import Deduplicator
 from mini_bert.text.corpora.file_array import FileArray, block_sums

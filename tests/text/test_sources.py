@@ -148,7 +148,8 @@ def test_patterns_choose_files_of_a_folder(tmp_path):
         (tmp_path / name).write_text(name)
     chosen = find_sources([str(tmp_path)], FileReading(include=("*.md",)))
     assert [Path(source.name).name for source in chosen] == ["a.md", "c.md"]
-    assert [Path(source.name).name for source in find_sources([str(tmp_path)], FileReading(include=("sub/*",)))] == ["c.md"]
+    below, = find_sources([str(tmp_path)], FileReading(include=("sub/*",)))
+    assert Path(below.name).name == "c.md"
     with pytest.raises(CorpusError, match=r"None of the 3 files in .* matches \*\.rst"):
         find_sources([str(tmp_path)], FileReading(include=("*.rst",)))
 

@@ -218,7 +218,9 @@ class _Output:
     def probability(self) -> float:
         """Of the target, at the text itself."""
         logits, _ = self.model.forward(self.ids[None], positions=self._positions(1), forward_only=True)
-        return float(softmax_forward(logits)[0][0, self.target])
+        shares = self.model.loss.values(logits) if isinstance(self.model, TaskModel) and self.position is None else \
+            softmax_forward(logits)[0]
+        return float(shares[0, self.target])
 
     def at(self, x: Floats) -> tuple[Floats, Floats]:
         """x (S, T, H) -> f (S,) and d f / d x (S, T, H)."""

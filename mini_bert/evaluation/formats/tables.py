@@ -70,9 +70,8 @@ def read_labelled(path: str | PathLike[str], columns: Columns | None = None, *, 
     if not len(table):
         raise DataError(f"{shown(path)} has no examples.")
     if known is not None:
-        text, label = (given or (usual if set(usual) <= set(table.columns) else ()) for given, usual in
-                       ((wanted.text, known.text), (wanted.label, known.label)))
-        wanted = Columns(text, label)
+        usual = [given if set(given) <= set(table.columns) else () for given in (known.text, known.label)]
+        wanted = Columns(wanted.text or usual[0], wanted.label or usual[1])
     chosen = _choose(table, wanted, labelled)
     records = []
     for row in range(len(table)):

@@ -15,6 +15,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from math import log
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from ...readers import parse_yaml, read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
 from ...version import __version__
+from ..budget import Budget
 from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
 from ..loop import Listener, Listeners
@@ -89,6 +91,12 @@ def _prepared(training: TrainingConfig, network: MiniBERT, corpus: Corpus,
     return objective
 
 
+def run_directory(place: str | PathLike[str]) -> Path:
+    """The directory of a run: the one that is named, or, of the directory of a fit, the run in it."""
+    path = Path(place)
+    return path / "run" if not (path / CONFIG).exists() and (path / "run" / CONFIG).exists() else path
+
+
 def require_free(run: Path) -> None:
     """Refuse a directory for a new run that has anything in it."""
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
@@ -110,12 +118,12 @@ def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
 
 def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path | None = None,
                changes: Iterable[str] = (), listener: Listener | Sequence[Listener] | None = None) -> Trainer:
-    """A trainer that continues the run in `out` from its newest whole checkpoint.
+    """A trainer that continues the run in `out`, or in the fit there, from its newest whole checkpoint.
 
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
     change the result. Changes such as "training.learning_rate=1e-4" do, and are kept in config.yaml.
     """
-    run = Path(out)
+    run = run_directory(out)
     read_run(run)                                         # it is a run
     with ExitStack() as stack:
         lock = stack.enter_context(lock_directory(run, _busy(run)))
@@ -166,11 +174,21 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
         description = {key: value for key, value in description.items() if key != PLUGINS}
         write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict(),
                                          **plugins_of(training.words())})})
-        if not training.budget:
-            trainer.state.total_steps = training.steps
+        _plan_again(trainer)
     for sentence in damaged:
         trainer.listener.said(sentence)
     return trainer
+
+
+def _plan_again(trainer: Trainer) -> None:
+    """The number of steps of a run whose config has changed, and the evaluations that it has then done of its own."""
+    state, config = trainer.state, trainer.config
+    seconds = config.budget_seconds()
+    if seconds is None:
+        state.total_steps = config.steps
+    elif state.step:                                      # at the speed so far; a longer budget goes on with it
+        Budget(seconds, state).fit(state.seconds / state.step)
+    state.evaluations = state.step * config.evaluations // max(state.total_steps, 1)
 
 
 def read_run(run: Path, *, unchanged: bool = False) -> dict[str, Any]:

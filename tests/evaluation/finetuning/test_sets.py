@@ -8,11 +8,11 @@ from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question
 from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.evaluation.suite.parts import tuning
-from mini_bert.evaluation.tasks.texts import bag_of_words
-from mini_bert.evaluation.tasks.texts.bag_of_words import bag_of_words_accuracy
 from mini_bert.evaluation.tasks.run import run_task
 from mini_bert.evaluation.tasks.scores import answer_f1
 from mini_bert.evaluation.tasks.task_names import Classification, Entities, Questions
+from mini_bert.evaluation.tasks.texts import bag_of_words
+from mini_bert.evaluation.tasks.texts.bag_of_words import bag_of_words_accuracy
 from mini_bert.training.finetune import FinetuneConfig
 
 GOOD, BAD = Labelled("good film", None, "pos"), Labelled("bad film", None, "neg")

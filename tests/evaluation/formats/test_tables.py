@@ -12,7 +12,8 @@ from mini_bert.evaluation.tasks.texts.classes import require_classes
 
 @pytest.mark.parametrize(("content", "words"), [
     ("sentence\tlabel\n", "no examples"), ("words\n", "no examples"), ("", "no rows"),
-    ("sentence\nfine\n", "not clear which column has the labels; its columns are sentence"), ("sentence\tlabel\na\tb\tc\n", "line 2: it has 3 columns"),
+    ("sentence\nfine\n", "not clear which column has the labels; its columns are sentence"),
+    ("sentence\tlabel\na\tb\tc\n", "line 2: it has 3 columns"),
     ("sentence\tlabel\na\t\n", "line 2: its label is empty"), ("sentence\tlabel\n\tx\n", "line 2: its text is empty"),
     ("sentence\tlabel\n\t\n", "line 2: its label is empty"),
     ("sentence\tlabel\n\t \t\n", "line 2: it has 3 columns"),

@@ -17,9 +17,10 @@ Numbers = npt.NDArray[np.float64]
 
 def pearson(predicted: Numbers, true: Numbers) -> float:
     """0 where one of them is constant."""
+    if not np.ptp(predicted) or not np.ptp(true):
+        return 0.0
     x, y = predicted - predicted.mean(), true - true.mean()
-    size = np.sqrt((x @ x) * (y @ y))
-    return float(x @ y / size) if size > 0 else 0.0
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
 def spearman(predicted: Numbers, true: Numbers) -> float:

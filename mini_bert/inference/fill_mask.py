@@ -23,10 +23,13 @@ class Candidate(NamedTuple):
 def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
     """For each [MASK] of the text, in order, its `top` most probable words; special tokens are not words.
 
-    Several masks are filled independently: each distribution is conditioned on all of them being masked.
+    Several masks are filled independently: each distribution is conditioned on all of them being masked. A model that
+    predicts in any order is asked for the masks last, so that nothing reads them.
     """
     require_vocabulary(model, tokenizer)
     model.require_words()
+    if model.modules.causal:
+        raise InputError("This model reads only what comes before, so it fills no masks; generate continues a text.")
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
     ids = tokenizer.encode(tokenizer.with_mask(text))
@@ -36,7 +39,8 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
     positions = array == tokenizer.vocabulary.mask
     if not positions.any():
         raise InputError("The text has no [MASK] to fill; an example is: The capital of France is [MASK].")
-    logits, _ = model.forward(array, positions=positions)                 # (masks, V)
+    last = positions.astype(np.int64) if model.modules.stack.orders else None
+    logits, _ = model.forward(array, positions=positions, order=last)     # (masks, V)
     words = tokenizer.vocabulary.ordinary_ids
     probabilities, _ = softmax_forward(logits[:, words])
     found = []

@@ -221,7 +221,8 @@ def test_a_config_that_we_cannot_follow_is_refused_in_a_sentence(preset, changes
 @pytest.mark.parametrize(("architectures", "said"), [(["BertForMultipleChoice"], "BertForMultipleChoice"),
                                                      (None, "no class")])
 def test_a_task_head_of_a_class_that_is_not_opened_is_named(architectures, said, tmp_path):
-    TaskModel(MiniBERT(small("bert-tiny", mlm_head="none", pooler="tanh")), "first_token(pooler=true)", 1).save(tmp_path)
+    model = MiniBERT(small("bert-tiny", mlm_head="none", pooler="tanh"))
+    TaskModel(model, "first_token(pooler=true)", 1).save(tmp_path)
     redescribe(tmp_path, architectures=architectures)
     with pytest.raises(CheckpointError, match=rf"task head \(classifier\.\w+\).*names {said};.*ForTokenClassification"):
         mini_bert.load(tmp_path)

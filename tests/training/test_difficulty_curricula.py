@@ -11,9 +11,10 @@ from killed_runs import assert_same, whole_and_resumed
 
 from mini_bert import ConfigError, MiniBERT, register
 from mini_bert.core.registry import restored_registry
-from mini_bert.text.batches import MODES, MLMBatches
+from mini_bert.text.batches import MLMBatches
 from mini_bert.text.curricula.curriculum import Curriculum, Order
 from mini_bert.text.schedule import Step
+from mini_bert.text.sequences.sequences import MODES
 from mini_bert.training.config import TrainingConfig, make_objective
 from mini_bert.training.curricula.difficulty import Length, Rarity
 from mini_bert.training.curricula.making import curriculum_from

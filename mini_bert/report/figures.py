@@ -128,9 +128,7 @@ def training_curves(run: str | PathLike[str], corpus: str | PathLike[str] | None
         reference = reference_curve(record).until(max(tokens, default=0.0)).to_dict()
     except Unavailable:
         reference = None
-    levels = baseline_losses(record).to_dict()
-    return plots.plot_training_curves(record.records, {name: levels[name] for name in ("uniform", "unigram", "bigram")
-                                                 if levels[name] is not None}, reference)
+    return plots.plot_training_curves(record.records, baseline_losses(record).levels(), reference)
 
 
 def weight_evolution(run: str | PathLike[str]) -> Picture:

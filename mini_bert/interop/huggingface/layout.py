@@ -9,7 +9,8 @@ A model fits a layout if its config comes back from the description that the lay
 """
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -22,7 +23,19 @@ from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation, untied
+from .tables import (
+    NOT_KEPT,
+    POST_LN,
+    SIZES,
+    Switch,
+    TaskClass,
+    activation_word,
+    labels_of,
+    loss_of,
+    our_activation,
+    problem_of,
+    untied,
+)
 
 
 class HuggingFaceLayout:
@@ -38,6 +51,7 @@ class HuggingFaceLayout:
     activation: ClassVar[tuple[str, str]] = ("hidden_act", "gelu")
     required: ClassVar[Mapping[str, Any]] = {}                    # their keys that we know with this value alone
     constants: ClassVar[Mapping[str, Any]] = {}                   # their keys that are always written so
+    defaults: ClassVar[Mapping[str, Any]] = {}                    # and those of models that are not from their files
     encoder: ClassVar[Names]
     heads: ClassVar[Names] = {}
     switches: ClassVar[Mapping[str, Switch]] = {}
@@ -224,15 +238,17 @@ class HuggingFaceLayout:
             labels = labels_of(config, source)
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
-            return TaskSpec(self.task_head(kind, config), outputs, names)
+            with _naming(source):
+                return TaskSpec(self.task_head(kind, config), outputs, names, loss_of(config, outputs))
         of_tasks = {stored.name for task in self.tasks.values() for name, stored in task.tensors.items()
                     if name.startswith("task_")} - {stored.name for stored in (*self.encoder.values(),
                                                                                 *self.heads.values())}
         found = sorted(of_tasks & set(tensors))
         if found:
             choices = ", ".join(self.family + name for name in self.tasks)
-            raise CheckpointError(f"{source} has a task head ({found[0]}), but its config names no class that can be "
-                                  f"opened with one: architectures must be one of {choices}.")
+            raise CheckpointError(f"{source} has a task head ({found[0]}), and its config names "
+                                  f"{self._class(config)[:100] or 'no class'}; the classes that can be opened with one "
+                                  f"are {choices}.")
         return None
 
     def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
@@ -240,10 +256,8 @@ class HuggingFaceLayout:
             if config.get(key, value) != value:
                 raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
                                   f"opened with {value!r} alone.")
-        try:
+        with _naming(source):
             special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from None
         ours = {**self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
                 **{ours: switch.present if switch.tensor in names else switch.absent
                    for ours, switch in self.switches.items()}, **special}
@@ -262,12 +276,21 @@ class HuggingFaceLayout:
                      **self.theirs(config)}
         if task is not None:
             labels = task.labels or tuple(f"LABEL_{i}" for i in range(task.outputs))
-            described |= {**self.task_keys(config, task), "id2label": dict(enumerate(labels)),
+            described |= {**self.task_keys(config, task), **problem_of(task.loss), "id2label": dict(enumerate(labels)),
                           "label2id": {label: number for number, label in enumerate(labels)}}
         return described
 
     def _heads_agree(self, kind: str, described: Mapping[str, Any], task: TaskSpec) -> bool:
         return parse_word(self.task_head(kind, described)) == parse_word(task.head)
+
+
+@contextmanager
+def _naming(source: str) -> Iterator[None]:
+    """What is refused in this block is refused of `source`."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
 
 
 def _has_own_decoder(config: ModelConfig) -> bool:

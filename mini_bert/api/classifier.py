@@ -1,18 +1,17 @@
 """MiniBertClassifier: a fine-tuned model with the methods of a scikit-learn classifier."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ConfigError, DataError
-from ..evaluation.formats.tables import Labelled, require_classes
+from ..errors import DataError
+from ..evaluation.formats.tables import Labelled
 from ..evaluation.tasks.run import tune, usual_learning_rate
 from ..evaluation.tasks.storage import SavedTask, save_task
 from ..evaluation.tasks.texts import Classification
-from ..randomness import generator
 from ..training.finetune import FinetuneConfig
 from .estimator import Estimator, as_texts
 from .pipeline import Pipeline, pipeline
@@ -21,33 +20,27 @@ from .pipeline import Pipeline, pipeline
 class MiniBertClassifier(Estimator):
     """Fine-tunes a model on texts, or on pairs of texts, with one label each.
 
-    `validation` is the share of each class that is set aside to decide when to stop; the parameters that are best there
-    are kept. `learning_rate` None is 7e-4 for small models and 5e-5 for others, as in `mini-bert finetune`.
+    A tenth of the texts is set aside to decide when to stop; the parameters that are best there are kept.
+    `learning_rate` None is 7e-4 for small models and 5e-5 for others, as in `mini-bert finetune`.
     """
 
     kind = "classifier"
 
     def __init__(self, model: str | PathLike[str] = "mini", *, epochs: int = 5, learning_rate: float | None = None,
-                 batch_size: int = 32, validation: float = 0.1, seed: int = 0, threads: int = 0):
+                 batch_size: int = 32, seed: int = 0, threads: int = 0):
         self.model, self.epochs, self.learning_rate, self.batch_size = model, epochs, learning_rate, batch_size
-        self.validation, self.seed, self.threads = validation, seed, threads
+        self.seed, self.threads = seed, threads
 
     def fit(self, X: Iterable[Any], y: Iterable[Any]) -> Self:
         """Fine-tune on the texts X (N) and their labels y (N), which may be text or numbers."""
         texts, labels = as_texts(X), np.asarray(list(y))
         if len(texts) != len(labels):
             raise DataError(f"There are {len(texts)} texts and {len(labels)} labels.")
-        if not 0 < self.validation < 1:
-            raise ConfigError(f"validation must be above 0 and below 1, not {self.validation}.")
         opened = pipeline(self.model)
         classes = np.unique(labels)
         records = [Labelled(text[0], text[1], str(label)) if isinstance(text, tuple) else
                    Labelled(text, None, str(label)) for text, label in zip(texts, labels.tolist(), strict=True)]
-        require_classes(records, "y")
-        aside = _set_aside([record.label for record in records], self.validation, self.seed)
-        task = Classification([record for record, held in zip(records, aside, strict=True) if not held],
-                              [record for record, held in zip(records, aside, strict=True) if held] or records,
-                              opened.tokenizer, opened.model.config)
+        task = Classification(records, None, opened.tokenizer, opened.model.config, seed=self.seed)
         rate = usual_learning_rate(opened.model) if self.learning_rate is None else self.learning_rate
         tuned, _ = tune(task, opened.model, FinetuneConfig(
             epochs=self.epochs, learning_rate=rate, batch_size=self.batch_size, seed=self.seed, threads=self.threads))
@@ -79,16 +72,3 @@ class MiniBertClassifier(Estimator):
         save_task(directory, fitted.model, fitted.tokenizer, "classification", fitted.task.labels, {},
                   pairs=fitted.task.pairs)
 
-
-def _set_aside(labels: Sequence[str], share: float, seed: int) -> list[bool]:
-    """Which examples are kept for validation: a share of each class, which is never all of it, and one at least."""
-    held = np.zeros(len(labels), bool)
-    names = np.array(labels)
-    for name in sorted(set(labels)):
-        of_class = generator(seed, "validation", name).permutation(np.flatnonzero(names == name))
-        held[of_class[: min(round(share * len(of_class)), len(of_class) - 1)]] = True
-    if not held.any():
-        commonest = max(sorted(set(labels)), key=list(labels).count)
-        of_class = np.flatnonzero(names == commonest)
-        held[of_class[-1]] = len(of_class) > 1
-    return held.tolist()

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ..core.model import MiniBERT
 from ..core.modules.heads.tasks import Answers
-from ..core.ops.softmax import softmax_forward
 from ..core.task_model import TaskModel
 from ..errors import InputError
 from ..factory import load
@@ -22,6 +21,7 @@ from .results import Continuation, Explanation, Filled, Neighbours, Prediction, 
 
 if TYPE_CHECKING:
     from ..evaluation.tasks.storage import SavedTask
+    from .finetune import FinetuneResult
 
 T = TypeVar("T")
 Texts = list[str] | tuple[str, ...]
@@ -30,7 +30,7 @@ Pair = tuple[str, str]
 _TASK = "task.json"           # of a model that mini_bert.finetune saved
 
 
-def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline" = "mini",
+def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline | FinetuneResult" = "mini",
              tokenizer: "str | PathLike[str] | Tokenizer | None" = None, *, threads: int = 0) -> "Pipeline":
     """Open a model to use it: one that ships, by name, or the directory of a run, a fit, a fine-tuned model, or a model
     of Hugging Face.
@@ -47,6 +47,8 @@ def pipeline(model: "str | PathLike[str] | MiniBERT | Pipeline" = "mini",
         opened = place if isinstance(place, Tokenizer) else load_tokenizer(place)
         name = type(model).__name__ if model.source is None else Path(model.source).name
         return Pipeline(name, model, opened, threads=threads)
+    if not isinstance(model, str | PathLike):             # what was fine-tuned
+        return model.pipeline
     if tokenizer is not None:
         raise InputError(f"{model} has its own tokenizer; give one only with a model in memory.")
     if (Path(model) / _TASK).is_file():
@@ -167,14 +169,12 @@ class Pipeline:
         from ..evaluation.tasks.answers import answer_lines
         from ..training.workers import workers
 
-        self._require("predict")
-        assert self.task is not None
         given: Any = text
         single = isinstance(text, str | tuple)
         lines = ["\t".join(one) if isinstance(one, tuple) else one for one in ([given] if single else given)]
         with workers(self.threads) as team:
             found = [Prediction(one.text, one.shown, one.probability, one.detail)
-                     for one in answer_lines(self.task, lines, team)]
+                     for one in answer_lines(self._required_task(), lines, team)]
         return found[0] if single else Results(found)
 
     # ---------------------------------------------------------------- reasons
@@ -185,38 +185,34 @@ class Pipeline:
         `target` is that word or label; without it, the most probable one is explained.
         """
         from ..analysis.passes.saliency import explain_label, explain_prediction
-        from ..analysis.passes.sequences import read_sentence
-        from ..inference.fill_mask import read_masks
 
         self._require("explain")
         if self._labels_texts():
+            labels = self._required_task().labels
+            found = self.predict(text).probabilities or {}
+            label = max(found, key=lambda name: found[name]) if target is None else target
+            if label not in labels:
+                raise InputError(f"{label!r} is not a label of {self.name}; it has {', '.join(labels)}.")
             assert isinstance(self.model, TaskModel)
-            assert self.task is not None
-            row = np.array([self.tokenizer.encode(text)])
-            probabilities = softmax_forward(self.model.forward(row, forward_only=True)[0])[0][0]
-            label = self.task.labels[int(probabilities.argmax())] if target is None else target
-            if label not in self.task.labels:
-                raise InputError(f"{label!r} is not a label of {self.name}; it has {', '.join(self.task.labels)}.")
-            number = self.task.labels.index(label)
-            found = explain_label(self.model, self.tokenizer, text, number)
-            return Explanation(label, float(probabilities[number]), found.tokens or [], found.attributions.tolist())
-        masks = read_masks(self._words, self.tokenizer, text)
-        if len(masks.places) != 1:
-            raise InputError(f"One prediction is explained at a time, and the text has {len(masks.places)} masks.")
-        words, place = masks.words.tolist(), masks.places[0]
-        chosen = words[int(masks.probabilities[0].argmax())] if target is None else \
-            read_sentence(self._words, self.tokenizer, text, targets={place: target}).targets[place]
-        if chosen not in words:
-            raise InputError(f"{target!r} is a special token, and no word that could stand at a [MASK].")
-        saliency = explain_prediction(self._words, self.tokenizer, text, place, chosen)
-        return Explanation(self.tokenizer.vocabulary[chosen], float(masks.probabilities[0, words.index(chosen)]),
-                           saliency.tokens or [], saliency.attributions.tolist())
+            saliency = explain_label(self.model, self.tokenizer, text, labels.index(label))
+            return Explanation.of(label, saliency)
+        masks = self.fill_mask(text, top=1).masks
+        if len(masks) != 1:
+            raise InputError(f"One prediction is explained at a time, and the text has {len(masks)} masks.")
+        word = masks[0][0].token if target is None else target
+        place = self.tokenizer.encode(self.tokenizer.with_mask(text)).index(self.tokenizer.vocabulary.mask)
+        return Explanation.of(word, explain_prediction(self._words, self.tokenizer, text, place, word))
 
     # ---------------------------------------------------------------- what it can do
 
     def _require(self, what: str) -> None:
         if (lack := self._lack(what)) is not None:
             raise InputError(f"{self.name} cannot {_OFFERS[what]}: {lack}.")
+
+    def _required_task(self) -> "SavedTask":
+        self._require("predict")
+        assert self.task is not None
+        return self.task
 
     def _lack(self, what: str) -> str | None:
         """Why the model does not offer a method; None if it does."""

@@ -1,12 +1,15 @@
 """What a pipeline's methods return: small objects that print as a person would want to read them."""
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import InputError
 from ..inference.embed import Neighbour
 from ..inference.fill_mask import Candidate
 from ..inference.score import Score
+
+if TYPE_CHECKING:
+    from ..analysis.passes.saliency import Saliency
 
 T = TypeVar("T")
 _BAR = 20                     # characters of the longest bar
@@ -154,6 +157,11 @@ class Explanation(Printed):
     probability: float
     tokens: list[str]
     attributions: list[float]
+
+    @classmethod
+    def of(cls, prediction: str, found: "Saliency") -> "Explanation":
+        return cls(prediction, float("nan") if found.probability is None else found.probability, found.tokens or [],
+                   found.attributions.tolist())
 
     def __str__(self) -> str:
         largest = max(map(abs, self.attributions), default=0) or 1

@@ -20,22 +20,33 @@ LABELS = 3
 
 
 def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
-    """Every parameter's gradient of a task's loss. `config` should have a smooth activation: ReLU has a kink."""
+    """Every parameter's gradient of a task's cross-entropy. `config` should have a smooth activation: ReLU has a
+    kink."""
+    yield from _check_task(f"task head: {head}", head, "cross_entropy", config, seed)
+
+
+def check_task_loss(loss: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
+    """Every parameter's gradient of another loss of a head for sequences."""
+    yield from _check_task(f"task loss: {loss}", "sequence", loss, config, seed)
+
+
+def _check_task(subject: str, head: str, loss: str, config: ModelConfig, seed: int) -> Iterator[CheckResult]:
     rng = generator(seed, "taskcheck", head)
-    model = TaskModel(MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32))), head, LABELS, dropout=0.2)
+    model = TaskModel(MiniBERT(config, dtype=np.float64, seed=int(rng.integers(2**32))), head, LABELS, dropout=0.2,
+                      loss=loss)
     model.params.flat += 0.1 * rng.standard_normal(model.params.flat.size)
     B, T = 3, 7
     mask = np.arange(T) < np.array([T, T - 3, 2])[:, None]
     ids = rng.integers(MASK + 1, config.vocab_size, (B, T))
     places = mask & (rng.random((B, T)) < 0.7)
     places[:, 1] = True
-    targets = model.task.example_targets(model.task.reads(mask, places), rng)
-    batch = TaskBatch(ids, mask, targets, places)
+    classes = model.task.example_targets(model.task.reads(mask, places), rng)
+    batch = TaskBatch(ids, mask, model.loss.example_targets(classes, model.task.outputs, rng), places)
 
-    def loss(grads: Gradients) -> float:
+    def summed(grads: Gradients) -> float:
         return model.add_gradients(batch, grads, (seed, 0))[0]
 
-    yield from check_directions(f"task head: {head}", "padding, dropout", model, model.params, loss, rng)
+    yield from check_directions(subject, "padding, dropout", model, model.params, summed, rng)
 
 
 def check_objective(word: str, config: ModelConfig, seed: int = 0, sequences: str = "packed") -> Iterator[CheckResult]:

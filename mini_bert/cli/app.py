@@ -40,11 +40,11 @@ COMMANDS = {
         "similar": ("use.inference:similar_command", "Find the sentences nearest to a query."),
         "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
         "generate": ("use.generate:generate_command", "Continue a text with a causal model."),
-        "predict": ("train.finetune:predict_command", "Predict with a fine-tuned model."),
+        "predict": ("use.predict:predict_command", "Predict with a fine-tuned model."),
     },
     "Evaluate": {
         "evaluate": ("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
-        "probe": ("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
+        "probe": ("measure.probe:probe_command", "Probe each layer for syntax, entities or labels of texts."),
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),

@@ -4,21 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, IntArray
 from ..core.model import MiniBERT
 from ..core.ops.softmax import softmax_forward
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
 from .inputs import require_vocabulary
-
-
-class Masks(NamedTuple):
-    """The tokens of a text, and what a model expects at each [MASK]."""
-
-    ids: list[int]
-    places: list[int]                     # of the masks among the tokens
-    words: IntArray                       # (n,) the ids that are words: special tokens are not
-    probabilities: Array                  # (masks, n)
+from .windows import text_parts
 
 
 class Candidate(NamedTuple):
@@ -33,37 +24,33 @@ class Candidate(NamedTuple):
 def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
     """For each [MASK] of the text, in order, its `top` most probable words; special tokens are not words.
 
-    Several masks are filled independently: each distribution is conditioned on all of them being masked.
+    Several masks are filled independently: each distribution is conditioned on all of them being masked. In a text
+    longer than the model reads at once, it is conditioned on the mask's window: see windows.py.
     """
-    if top < 1:
-        raise InputError(f"top must be at least 1, not {top}.")
-    masks = read_masks(model, tokenizer, text)
-    found = []
-    for place, row in zip(masks.places, masks.probabilities, strict=True):
-        best = np.argsort(-row, kind="stable")[:top].tolist()
-        found.append([_candidate(tokenizer, masks.ids, place, int(masks.words[i]), float(row[i])) for i in best])
-    return found
-
-
-def read_masks(model: MiniBERT, tokenizer: Tokenizer, text: str) -> Masks:
-    """The probability of every word at each [MASK] of the text."""
     require_vocabulary(model, tokenizer)
     model.require_words()
-    ids = tokenizer.encode(tokenizer.with_mask(text))
-    if len(ids) > model.config.max_seq_length:
-        raise InputError(f"The text has {len(ids)} tokens; the model takes at most {model.config.max_seq_length}.")
-    array = np.array([ids])
-    positions = array == tokenizer.vocabulary.mask
-    if not positions.any():
+    if top < 1:
+        raise InputError(f"top must be at least 1, not {top}.")
+    ids, mask = tokenizer.ids(tokenizer.with_mask(text)), tokenizer.vocabulary.mask
+    if mask not in ids:
         raise InputError("The text has no [MASK] to fill; an example is: The capital of France is [MASK].")
-    logits, _ = model.forward(array, positions=positions)                 # (masks, V)
-    words = tokenizer.vocabulary.ordinary_ids
-    probabilities, _ = softmax_forward(logits[:, words])
-    return Masks(ids, positions[0].nonzero()[0].tolist(), words, probabilities)
+    words, before = tokenizer.vocabulary.ordinary_ids, len(tokenizer.template.before)
+    found = []
+    for part in text_parts(ids, tokenizer, model.config.max_seq_length).parts:
+        shown = part.window
+        asked = [place for place in range(shown.begin, shown.end) if ids[place] == mask]
+        if not asked:
+            continue
+        positions = np.zeros((1, len(part.ids)), bool)
+        positions[0, [before + place - shown.first for place in asked]] = True
+        logits, _ = model.forward(np.array([part.ids]), positions=positions)                      # (masks, V)
+        for place, row in zip(asked, softmax_forward(logits[:, words])[0], strict=True):
+            best = np.argsort(-row, kind="stable")[:top].tolist()
+            found.append([_candidate(tokenizer, ids, place, int(words[i]), float(row[i])) for i in best])
+    return found
 
 
 def _candidate(tokenizer: Tokenizer, ids: list[int], place: int, word: int,
                probability: float) -> Candidate:
-    inside = slice(len(tokenizer.template.before), len(ids) - len(tokenizer.template.after))
-    text = tokenizer.decode([*ids[:place], word, *ids[place + 1 :]][inside]).strip()
+    text = tokenizer.decode([*ids[:place], word, *ids[place + 1 :]]).strip()
     return Candidate(tokenizer.vocabulary[word], word, probability, text)

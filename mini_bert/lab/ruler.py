@@ -30,9 +30,9 @@ from ..evaluation.formats.tables import Labelled, read_table
 from ..evaluation.ngrams import NgramCounts
 from ..evaluation.samples import sampled
 from ..evaluation.suite.result_cache import cached_result, content_digest
-from ..evaluation.tasks.bag_of_words import bag_of_words_accuracy
 from ..evaluation.tasks.run import run_task, usual_learning_rate
 from ..evaluation.tasks.texts import Classification
+from ..evaluation.tasks.texts.bag_of_words import bag_of_words_accuracy
 from ..evaluation.zero_shot.agreement import agreement, ngram_agreement
 from ..evaluation.zero_shot.minimal_pairs import minimal_pairs, ngram_averages, sample_paradigms
 from ..factory import load

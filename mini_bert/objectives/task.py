@@ -1,11 +1,8 @@
-"""A task with labels: the cross-entropy of the scores that a task's head gives."""
+"""A task with right answers: the loss of the scores that its head gives, by the word of the model's loss."""
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ..core.context import DropoutKey
-from ..core.ops.cross_entropy import target_losses
 from ..core.params import Gradients, Parameters
 from ..core.task_model import TaskBatch, TaskModel
 from .objective import USUAL_PASSES, PassOptions, Team
@@ -25,7 +22,7 @@ class TaskLoss:
         return batch
 
     def counts(self, part: TaskBatch) -> Mapping[str, int]:
-        return {self.main: len(part.targets)}
+        return {self.main: part.targets.size}
 
     def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
@@ -35,5 +32,5 @@ class TaskLoss:
 
     def evaluate(self, parts: Sequence[TaskBatch], team: Team) -> dict[str, float]:
         """The mean loss over all answers of some parts, without dropout."""
-        losses = team.map(lambda part: target_losses(self.model.scores(part), part.targets), parts)
-        return {self.main: float(np.concatenate(losses).mean())}
+        losses = team.map(lambda part: self.model.loss.forward(self.model.scores(part), part.targets)[0], parts)
+        return {self.main: sum(losses) / sum(part.targets.size for part in parts)}

@@ -89,6 +89,7 @@ class Progress:
     loss: float               # smoothed
     score: float | None       # of the last evaluation
     best: float | None
+    evaluated: bool = False   # behind this very step
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ Collate = Callable[[npt.NDArray[np.int64]], Any]
 
 
 def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: Callable[[TaskModel], float],
-             config: FinetuneConfig, *, progress: Callable[[Progress], None] | None = None,
+             config: FinetuneConfig, *, progress: Callable[[Progress], bool | None] | None = None,
              objective: Objective[Any, Any] | None = None) -> Finetuned:
     """Train `model` on examples of these lengths (tokens); `score` gives the figure to raise, on data of its own.
 
@@ -122,17 +123,20 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
     def after(result: StepResult, batch: Sequence[Any]) -> bool:
         nonlocal best, since
-        if (state.step - 1) % per_epoch + 1 in ends:
+        evaluates = (state.step - 1) % per_epoch + 1 in ends
+        if evaluates:
             with update.optimiser.evaluation_weights():
                 scores.append(score(model))
                 since += 1
                 if scores[-1] > best:
                     best, since = scores[-1], 0
                     kept[...] = model.params.flat
-        if progress is not None:
-            progress(Progress(state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
-                              scores[-1] if scores else None, best if scores else None))
-        return bool(config.patience and since >= config.patience)
+        stops = False if progress is None else progress(Progress(
+            state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
+            scores[-1] if scores else None, best if scores else None, evaluates))
+        if stops and not scores:                  # there is no better model than the present one
+            kept[...] = model.params.flat
+        return bool(stops or (config.patience and since >= config.patience))
 
     def rate(step: int) -> float:
         return learning_rate(step, state.total_steps, peak=config.learning_rate, schedule=config.schedule,

@@ -54,8 +54,7 @@ class Trainer:
         self.config = config = (TrainingConfig() if config is None else config).resolved(model.config)
         self.objective = make_objective(config, model) if objective is None else objective
         self.run, self.tokenizer, self.lock = run, tokenizer, Lock(None)
-        listeners = [] if listener is None else [listener] if isinstance(listener, Listener) else listener
-        self.listener = Listeners(listeners)
+        self.listener = Listeners.of(listener)
         self.optimiser = make_optimiser(config, self.objective.params)
         self.clipping = make_clipping(config, self.objective.params)
         self.state = State(total_steps=config.steps)

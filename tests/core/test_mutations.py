@@ -22,7 +22,7 @@ import pytest
 
 import mini_bert.checks.models as checks_of_models
 from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
-from mini_bert.checks.heads import check_task_head
+from mini_bert.checks.heads import check_task_head, check_task_loss
 from mini_bert.checks.models import check_model, shrink
 from mini_bert.core import gradients, modules
 from mini_bert.core.gradcheck import check_operation
@@ -32,7 +32,7 @@ from mini_bert.core.registry import words
 EMPTY = ("Alibi", "NoHead", "NoPositions", "Term")                    # nothing to compute
 COMPONENTS = [*(info.name.removeprefix("mini_bert.core.") for info in pkgutil.walk_packages(
     modules.__path__, "mini_bert.core.modules.") if not info.ispkg), "selection", "model", "gradients"]
-ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
+ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "mlm_gradients"}
 
 
 class Mutant(NamedTuple):
@@ -68,8 +68,8 @@ def mutants(function: ast.FunctionDef) -> Iterator[Mutant]:
             yield Mutant(f"line {line}: left out", function, partial(leave_out, line))
         if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("backward"):
             yield Mutant(f"line {line}: argument negated", function, negate_argument, number)
-        # (add_mlm_gradients returns a loss and a count, which are no gradients)
-        if isinstance(node, ast.Return) and node.value is not None and function.name != "add_mlm_gradients":
+        # (mlm_gradients returns a loss and what was found, which are no gradients)
+        if isinstance(node, ast.Return) and node.value is not None and function.name != "mlm_gradients":
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             for i, value in enumerate(values):
                 if not isinstance(value, ast.Constant):
@@ -152,7 +152,8 @@ RICH = {"rich": shrink(type(next(iter(MODELS.values()))).from_dict({
 SMOOTH = type(RICH["rich"]).from_dict({**RICH["rich"].to_dict(), "activation": "gelu"})
 OF_MODELS = {name: partial(check_model, name, config) for name, config in {**RICH, **MODELS}.items()}
 OF_HEADS = {f"task head: {word}": partial(check_task_head, word, SMOOTH)
-            for word in (*HEADS_OF_MODELS, *words("task_head"))}
+            for word in (*HEADS_OF_MODELS, *words("task_head"))} | {
+            f"task loss: {word}": partial(check_task_loss, word, SMOOTH) for word in words("task_loss")}
 
 
 # -------------------------------------------------------------------- what mutants need not measure again
@@ -216,7 +217,8 @@ def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, mo
         results = check_operation(operation.name, operation.forward, mutated, operation.checks)
         if any(not result.passed for result in results):
             return
-        for name in COMPONENTS:                    # what a module alone passes to the operation, its models must notice
+        # what a module alone passes to the operation, its models must notice
+        for name in (*COMPONENTS, *(f"ops.{other.name}" for other in operations())):
             module = importlib.import_module(f"mini_bert.core.{name}")
             for known in [known for known, value in vars(module).items() if value is operation.backward]:
                 monkeypatch.setattr(module, known, mutated)

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...core.arrays import Array, IntArray
+from ...core.arrays import Array, BoolArray, IntArray
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
 from ...core.modules.heads.tasks import Answers
+from ...core.ops.softmax import softmax_forward
 from ...core.task_model import TaskModel
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
@@ -47,6 +48,7 @@ class Saliency:
     baseline_output: float | None = None  # f(b), of integrated gradients
     error: float | None = None            # of the integral: the sum of the errors of all parts of the line
     tokens: list[str] | None = None
+    probability: float | None = None      # of the target, among everything that the model could answer
 
     @property
     def gap(self) -> float | None:
@@ -58,7 +60,8 @@ class Saliency:
     def to_dict(self) -> dict[str, Any]:
         return {"method": self.method, "position": self.position, "target": self.target, "against": self.against,
                 "attributions": self.attributions.tolist(), "output": self.output,
-                "baseline_output": self.baseline_output, "error": self.error, "gap": self.gap, "tokens": self.tokens}
+                "baseline_output": self.baseline_output, "error": self.error, "gap": self.gap, "tokens": self.tokens,
+                "probability": self.probability}
 
 
 def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
@@ -68,7 +71,7 @@ def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | No
     outputs, gradients = run.at(run.x[None])
     by_dimension = gradients[0] * run.x
     return Saliency("gradient x input", position, target, against, by_dimension.sum(axis=1), by_dimension,
-                    float(outputs[0]))
+                    float(outputs[0]), probability=run.probability())
 
 
 def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
@@ -86,7 +89,7 @@ def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int | No
     line.refine(steps)
     by_dimension = (run.x - b) * line.mean_gradient()
     return Saliency("integrated gradients", position, target, against, by_dimension.sum(axis=1), by_dimension,
-                    line.outputs[line.last], line.outputs[0], float(line.errors().sum()))
+                    line.outputs[line.last], line.outputs[0], float(line.errors().sum()), probability=run.probability())
 
 
 METHODS = {"gradient x input": gradient_times_input, "integrated gradients": integrated_gradients}
@@ -205,6 +208,20 @@ class _Output:
             raise InputError(f"baseline has the shape {array.shape}; it must be {self.x.shape}.")
         return array
 
+    def _positions(self, sequences: int) -> BoolArray | None:
+        if self.position is None:
+            return None
+        positions = np.zeros((sequences, len(self.ids)), bool)
+        positions[:, self.position] = True
+        return positions
+
+    def probability(self) -> float:
+        """Of the target, at the text itself."""
+        logits, _ = self.model.forward(self.ids[None], positions=self._positions(1), forward_only=True)
+        shares = self.model.loss.values(logits) if isinstance(self.model, TaskModel) and self.position is None else \
+            softmax_forward(logits)[0]
+        return float(shares[0, self.target])
+
     def at(self, x: Floats) -> tuple[Floats, Floats]:
         """x (S, T, H) -> f (S,) and d f / d x (S, T, H)."""
         S, T, H = x.shape
@@ -214,11 +231,7 @@ class _Output:
         def hook(name: str, value: Array) -> Array:
             return rows if name == "token_vectors" else value
 
-        positions = None
-        if self.position is not None:
-            positions = np.zeros((S, T), bool)
-            positions[:, self.position] = True
-        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, hook=hook)     # (S, V or labels)
+        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=self._positions(S), hook=hook)   # (S, V)
         outputs = logits[:, self.target].astype(np.float64)
         dlogits = np.zeros_like(logits)
         dlogits[:, self.target] = 1

@@ -9,10 +9,21 @@ from rich.markup import escape
 from rich.progress import TextColumn
 
 from ...text.corpora.prepare import prepare
-from ...text.corpora.sources import find_sources
+from ...text.corpora.sources import FileReading, find_sources
 from ..output import Output, progress_bar
+from ..table_options import TextColumnOption, one_column
 from .data_show import show_command
-from .tokenizer import Cased, Files, Strict, Where, load_tokenizer, replaced_bytes, total_size
+from .tokenizer import (
+    Cased,
+    Files,
+    Include,
+    StrictFolder,
+    Where,
+    load_tokenizer,
+    replaced_bytes,
+    skipped_files,
+    total_size,
+)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or look into one.")
 
@@ -25,7 +36,7 @@ def prepare_command(files: Files,
                     heldout: Annotated[float, typer.Option(help="Share of documents held out for evaluation.")] = 0.01,
                     keep_duplicates: Annotated[bool, typer.Option(
                         "--keep-duplicates", help="Keep repeated paragraphs.")] = False,
-                    strict: Strict = False,
+                    include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
                     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
                     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing corpus.")] = False,
                     *, output: Output) -> None:
@@ -37,8 +48,9 @@ def prepare_command(files: Files,
     """
     start = perf_counter()
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=output.quiet, of_bytes=True) as bar:
-        task = bar.add_task("preparing", total=total_size(find_sources(files)), tokens=0)
-        manifest = prepare(files, load_tokenizer(tokenizer, cased), out, heldout=heldout,
+        sources = find_sources(files, FileReading(tuple(include or ()), one_column(text_column), skip=not strict))
+        task = bar.add_task("preparing", total=total_size(sources), tokens=0)
+        manifest = prepare(sources, load_tokenizer(tokenizer, cased), out, heldout=heldout,
                            deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,
                            progress=lambda done, tokens: bar.update(task, completed=done, tokens=tokens))
     seconds = perf_counter() - start
@@ -48,7 +60,8 @@ def prepare_command(files: Files,
     if manifest.duplicate_paragraphs:
         lines.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs were duplicates "
                      "and were removed.")
-    output.result(data, *lines, *replaced_bytes(manifest.invalid_bytes, manifest.first_invalid))
+    output.result(data, *lines, *replaced_bytes(manifest.invalid_bytes, manifest.first_invalid),
+                  *skipped_files(manifest.skipped))
 
 
 app.command("show")(show_command)

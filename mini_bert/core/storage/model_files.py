@@ -108,7 +108,7 @@ class MiniLayout:
         return True
 
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
-        words = [*config.words(), *([] if task is None else [("task_head", task.head)])]
+        words = [*config.words(), *([] if task is None else [("task_head", task.head), ("task_loss", task.loss)])]
         described = {} if task is None else {_TASK: {**task._asdict(), "labels": list(task.labels)}}
         return {**self._marker, **config.to_dict(), **described, **plugins_of(words)}, dict(params)
 
@@ -116,10 +116,12 @@ class MiniLayout:
 def _read_task(described: Any, source: str) -> TaskSpec:
     head, outputs, labels = (described.get(key) if isinstance(described, dict) else None
                              for key in ("head", "outputs", "labels"))
-    if not isinstance(head, str) or type(outputs) is not int or not 1 <= outputs <= _MOST_OUTPUTS \
-            or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise CheckpointError(f"{source}: {_TASK} must have a head, a number of outputs and a list of labels.")
-    return TaskSpec(head, outputs, tuple(labels))
+    loss = described.get("loss", "cross_entropy") if isinstance(described, dict) else None
+    if not isinstance(head, str) or not isinstance(loss, str) or type(outputs) is not int \
+            or not 1 <= outputs <= _MOST_OUTPUTS or not isinstance(labels, list) \
+            or not all(isinstance(label, str) for label in labels):
+        raise CheckpointError(f"{source}: {_TASK} must have a head, a number of outputs, a list of labels and a loss.")
+    return TaskSpec(head, outputs, tuple(labels), loss)
 
 
 _layouts: list[Layout] = [MiniLayout()]

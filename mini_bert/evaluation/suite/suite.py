@@ -20,6 +20,7 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError, NumericalError
+from ...text.corpora.sources import FileReading
 from ...text.tokenizer import Tokenizer
 from ...training.runs.process_memory import peak_resident_bytes
 from ..formats.agreement import agreement_files, read_agreement
@@ -119,7 +120,8 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
                              tasks: str | PathLike[str] | None = None, train: str | PathLike[str] | None = None,
                              sizes: SampleSizes = FULL, only: Sequence[str] | None = None, length: int | None = None,
                              seed: int = 0, threads: int = 0, fresh: bool = False,
-                             listener: EvaluationListener | None = None) -> EvaluationReport:
+                             listener: EvaluationListener | None = None,
+                             reading: FileReading | None = None) -> EvaluationReport:
     """Evaluate a model on text files and a folder of tasks.
 
     The n-gram baselines count `train`, the prepared training corpus, or by default the text itself.
@@ -130,12 +132,12 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
     parts: list[dict[str, Any]] = []
     left_out: list[dict[str, str]] = []
     with EvaluationContext(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed,
-                           threads=threads, report=listener.progress) as context:
+                           threads=threads, report=listener.progress, reading=reading) as context:
         if train is not None:
             assert context.training_corpus is not None  # a missing corpus, or another vocabulary, is refused here
         text_files = context.text_files()
         options = {"model": _fingerprint(model, tokenizer), "sizes": asdict(sizes), "length": length, "seed": seed,
-                   "text": list(text), "train": train is not None,
+                   "text": list(text), "reading": asdict(reading or FileReading()), "train": train is not None,
                    "versions": [platform.python_version(), np.__version__]}
         _check(context, {PARTS[name].needs for name in names if _why_not(context, PARTS[name]) is None})
         for number, name in enumerate(names):

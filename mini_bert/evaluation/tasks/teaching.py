@@ -19,7 +19,7 @@ from ...text.augmentation import augmented
 from ...training.workers import Workers
 from ..formats.tables import Labelled
 from .encode import Encoded, IntArray, encode_texts, with_masks
-from .predict import row_scores
+from .predict import scores_of_texts
 from .storage import SavedTask
 from .task import Task
 
@@ -49,12 +49,13 @@ class TeachingConfig(Settings):
 
 
 class Taught(NamedTuple):
-    """Training examples with the teacher's scores (N, C); `labelled` (N,) are those that have a label."""
+    """Training sequences with the teacher's scores (N, C); `labelled` (N,) are those that have a label."""
 
     encoded: Encoded
     scores: Array
     labelled: BoolArray
     config: TeachingConfig
+    texts: int                            # that the teacher has read
 
     @property
     def lengths(self) -> list[int]:
@@ -85,7 +86,8 @@ def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Wo
                if (text, pair) not in seen]
     encoded = _joined(task.train, task.encoded(records))
     scores = _scores(teacher, [*known, *records], team, progress)[:, order]
-    return Taught(encoded, scores, np.arange(len(encoded.rows)) < len(known), config)
+    owners = np.array(encoded.owners)                     # all windows of a text have its scores
+    return Taught(encoded, scores[owners], owners < len(known), config, len(scores))
 
 
 def label_order(teacher: SavedTask, labels: Sequence[str]) -> list[int]:
@@ -121,7 +123,8 @@ def _joined(first: Encoded, second: Encoded) -> Encoded:
     return replace(first, rows=first.rows + second.rows,
                    types=None if first.types is None or second.types is None else first.types + second.types,
                    answers=first.answers + second.answers,
-                   owners=first.owners + [after + owner for owner in second.owners])
+                   owners=first.owners + [after + owner for owner in second.owners],
+                   weights=first.weights + second.weights)
 
 
 def _scores(teacher: SavedTask, records: Sequence[Labelled], team: Workers,
@@ -132,6 +135,6 @@ def _scores(teacher: SavedTask, records: Sequence[Labelled], team: Workers,
     for start in range(0, len(records), _AT_ONCE):
         some = with_masks(records[start : start + _AT_ONCE], tokenizer)
         encoded = encode_texts(some, tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
-        found += row_scores(teacher.model, encoded, team)
+        found.append(scores_of_texts(teacher.model, encoded, team))
         progress(start + len(some), len(records))
     return np.concatenate(found)

@@ -91,10 +91,10 @@ def token_dtype(vocab_size: int) -> str:
     return "uint16" if vocab_size <= 1 << 16 else "uint32"
 
 
-def prepare(names: Iterable[str], tokenizer: Tokenizer, out: str | PathLike[str], *,
+def prepare(names: Iterable[str | Source], tokenizer: Tokenizer, out: str | PathLike[str], *,
             heldout: float = 0.01, deduplicate: bool = True, strict: bool = False, workers: int | None = None,
             longest_document: int = 0, overwrite: bool = False, progress: Progress | None = None) -> Manifest:
-    """Prepare the corpus `out` from text files, folders, patterns or "-"; it appears only when complete.
+    """Prepare the corpus `out` from text files, folders, patterns, "-" or sources; it appears only when complete.
 
     `heldout` is the share of documents kept for evaluation, chosen by a hash of their first paragraph. A document of
     more than `longest_document` tokens is split between sentences, so that part of a single long document can be held
@@ -255,7 +255,8 @@ class _Writer:
         m = self.manifest
         if not m.tokens:
             raise CorpusError("There is no text in " + ", ".join(source.name for source in sources[:3])
-                              + (" ..." if len(sources) > 3 else "") + ".")
+                              + (" ..." if len(sources) > 3 else "") + "."
+                              + (f" {next(iter(report.skipped.values()))}" if report.skipped else ""))
         self._files["sentences"].write(np.uint64(m.tokens).tobytes())
         self._files["documents"].write(np.uint64(m.sentences).tobytes())
         if self.heldout and self._draws is not None:      # no split may be empty; a single document is for training
@@ -269,6 +270,7 @@ class _Writer:
             os.fsync(file.fileno())
         m.bytes_read, m.invalid_bytes, m.first_invalid = report.bytes_read, report.invalid, report.first_invalid
         m.sources, m.options = [source.name for source in sources], options
+        m.skipped = report.skipped
         for run in self.directory.glob("dedup-*.bin"):
             run.unlink()
         self.tokenizer.save(self.directory)

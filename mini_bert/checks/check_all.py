@@ -13,10 +13,10 @@ from ..core.registry import SLOTS as REGISTRY_SLOTS
 from ..core.registry import find, parse_word, plugin_file, words
 from ..errors import InputError
 from .formulas import check_formulas
-from .heads import check_objective, check_task_head
+from .heads import check_objective, check_task_head, check_task_loss
 from .models import check_model, distinct_slots, shrink
 
-PROVED = (*SLOTS, "score_term", "task_head", "objective")     # slots whose words can be checked by name
+PROVED = (*SLOTS, "score_term", "task_head", "task_loss", "objective")     # slots whose words can be checked by name
 # the classifiers of BERT, RoBERTa and ModernBERT
 HEADS_OF_MODELS = ("first_token(pooler=true)", "first_token(transform=tanh)",
                    "tokens(transform=gelu, norm=true, transform_bias=false, bias=false)")
@@ -72,6 +72,7 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
     models = models_to_check()
     for name in names:
         found = [partial(check_task_head, name, _smooth(), seed)] if name in words("task_head") else []
+        found += [partial(check_task_loss, name, _smooth(), seed)] if name in words("task_loss") else []
         found += [partial(check_objective, name, _smooth(), seed)] if name in words("objective") else []
         found += [partial(_check, model, config, seed) for model, config in models.items()
                   if name in (part.partition(": ")[2] or part for part in model.split(", "))]
@@ -97,6 +98,8 @@ def check_all(names: Sequence[str] = (), seed: int = 0) -> Iterator[CheckResult]
     if not names or TASKS in names:
         for head in (*words("task_head"), *HEADS_OF_MODELS):
             yield from check_task_head(head, _smooth(), seed)
+        for loss in words("task_loss"):
+            yield from check_task_loss(loss, _smooth(), seed)
     if not names or OBJECTIVES in names:
         yield from objective_checks(seed)
     if not names or PROBES in names:

@@ -40,14 +40,15 @@ COMMANDS = {
         "similar": ("use.inference:similar_command", "Find the sentences nearest to a query."),
         "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
         "generate": ("use.generate:generate_command", "Continue a text with a causal model."),
-        "predict": ("train.finetune:predict_command", "Predict with a fine-tuned model."),
+        "predict": ("use.predict:predict_command", "Predict with a fine-tuned model."),
     },
     "Evaluate": {
         "evaluate": ("measure.evaluate:evaluate_command", "Measure masked-token loss, or run every evaluation."),
-        "probe": ("measure.probe:probe_command", "Probe each layer for syntax and named entities."),
+        "probe": ("measure.probe:probe_command", "Probe each layer for syntax, entities or labels of texts."),
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: when is what learned?"),
         "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {
@@ -63,7 +64,7 @@ COMMANDS = {
         "bench": ("tools.bench:app", "Measure the speed of training."),
     },
 }
-WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data")
+WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data prepare")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
 _LISTED = {name: TyperCommand(name, help=summary, rich_help_panel=panel)
@@ -84,7 +85,9 @@ class _Commands(Mapping[str, Any]):
         target = getattr(import_module(f".{module}", __package__), member)
         if isinstance(target, typer.Typer):
             for registered in target.registered_commands:
-                registered.callback = with_shared_options(registered.callback, imports=name not in WITHOUT_MODEL)
+                named = {name, f"{name} {registered.name}"}
+                registered.callback = with_shared_options(registered.callback,
+                                                          imports=named.isdisjoint(WITHOUT_MODEL))
             command: Any = get_group(target)
         else:
             single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)

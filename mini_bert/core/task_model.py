@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, InputError
-from .arrays import Array, BoolArray, IntArray
+from .arrays import Array, BoolArray, IntArray, Targets
 from .cache import Cache
 from .config import ModelConfig
 from .context import DropoutKey, Memory
@@ -21,7 +21,7 @@ from .inputs import check_floats
 from .model import MiniBERT
 from .modules.assembly import TaskSpec, parameter_specs
 from .modules.heads.tasks import Answers, TaskHead
-from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from .modules.losses.loss import ScoreLoss
 from .params import Gradients, Parameters
 from .registry import make
 from .selection import Selection
@@ -34,21 +34,23 @@ class TaskBatch(NamedTuple):
     """Sequences of a task.
 
     `targets` are the right answers, in the order of the head's scores: (B,) labels of sequences, (M,) of the
-    chosen tokens, or (2 B,) starts and then ends. `places` (B, T) are the chosen tokens.
+    chosen tokens, or (2 B,) starts and then ends; of losses other than the cross-entropy (B, C), one for each score.
+    `places` (B, T) are the chosen tokens.
     """
 
     input_ids: IntArray
     attention_mask: BoolArray
-    targets: IntArray
+    targets: Targets
     places: BoolArray | None = None
     token_types: IntArray | None = None
 
 
 class TaskModel(MiniBERT):
-    """A model for a task, from a trained model or a new one. `dropout` is of the head alone."""
+    """A model for a task, from a trained model or a new one. `dropout` is of the head alone; `loss` is the word of what
+    it learns from, which also says what its scores mean."""
 
     def __init__(self, model: MiniBERT, head: str, outputs: int, *, dropout: float = 0.0, seed: int = 0,
-                 labels: Sequence[str] = ()):
+                 labels: Sequence[str] = (), loss: str = "cross_entropy"):
         if outputs < 1:
             raise ConfigError(f"A task needs at least one label, not {outputs}.")
         if not 0 <= dropout < 1:
@@ -57,6 +59,8 @@ class TaskModel(MiniBERT):
         self.vocab_digest, self.source, self.described = model.vocab_digest, model.source, model.described
         self.head_name, self.labels = head, tuple(labels)
         self.task: TaskHead = make("task_head", head, model.config, outputs, dropout)
+        self.loss_name = loss
+        self.loss: ScoreLoss = make("task_loss", loss)
         self.params = Parameters([*self.modules.layout(), *self.task.layout()], self.dtype)
         self.params.initialise(seed)
         for spec in parameter_specs(model.config):
@@ -116,7 +120,7 @@ class TaskModel(MiniBERT):
         return mask if padding < 0 or ids is None else np.asarray(ids) != padding
 
     def _task_spec(self) -> TaskSpec:
-        return TaskSpec(self.head_name, self.task.outputs, self.labels)
+        return TaskSpec(self.head_name, self.task.outputs, self.labels, self.loss_name)
 
     # ---------------------------------------------------------------- batches of a task
 
@@ -132,12 +136,13 @@ class TaskModel(MiniBERT):
 
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
                       recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
-        """The summed loss over the batch's answers and their number; adds `factor` times its gradients to `grads`."""
-        def cross_entropy(scores: Array) -> tuple[tuple[float, int], Array]:
-            loss, cache = cross_entropy_forward(scores, batch.targets)
-            return (loss, len(scores)), cross_entropy_backward(factor, cache)
+        """The summed loss over the batch's answers and the number of its terms; adds `factor` times its gradients to
+        `grads`."""
+        def compared(scores: Array) -> tuple[tuple[float, int], Array]:
+            loss, cache = self.loss.forward(scores, batch.targets)
+            return (loss, batch.targets.size), self.loss.backward(factor, cache)
 
-        return self.add_gradients_of(batch, grads, cross_entropy, dropout_key, recompute=recompute, last=last)
+        return self.add_gradients_of(batch, grads, compared, dropout_key, recompute=recompute, last=last)
 
     def add_gradients_of(self, batch: TaskBatch, grads: Gradients, loss: Callable[[Array], tuple[Found, Array]],
                          dropout_key: DropoutKey | None = None, *, recompute: bool = False,
@@ -164,7 +169,7 @@ def open_model(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.floa
     model = MiniBERT._from_files(opened, dtype)
     if opened.task is None:
         return model
-    made = TaskModel(model, opened.task.head, opened.task.outputs, labels=opened.task.labels)
+    made = TaskModel(model, opened.task.head, opened.task.outputs, labels=opened.task.labels, loss=opened.task.loss)
     made._fill(opened.tensors)
     return made
 

@@ -16,7 +16,7 @@ from ..report.fit_page import fit_page
 from ..report.page import write_page
 from ..text.corpora.corpus import MANIFEST, Corpus
 from ..text.corpora.prepare import prepare
-from ..text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ..text.corpora.sources import ReadingReport, paragraphs
 from ..text.opening import load_tokenizer
 from ..text.tokenizer import Tokenizer
 from ..text.tokenizer_files import TOKENIZER_JSON
@@ -24,15 +24,19 @@ from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.grow import grow_model
-from ..training.loop import Listener
+from ..training.loop import Listener, Listeners
+from ..training.progress import heard
 from ..training.runs.log import read_log
-from ..training.runs.run import CONFIG, resume_run, start_run
+from ..training.runs.run import CONFIG, read_run, resume_run, start_run
 from ..training.trainer import Trainer
 from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
 
 REPORT = "report.html"
 _LONGEST_DOCUMENT = 4096      # tokens; longer ones are split, so that part of any text can be held out
 _HELD_OUT = 0.03              # of the documents
+_PARAMETERS_PER_TOKEN = 10    # of a new model; with more, it has room for the text itself
+_LEAST_TOKENS = 10_000        # for a model that has read other text
+_LISTED = 5                   # files that were skipped
 _BYTES_PER_PIECE = 400          # a larger vocabulary for the size of the text has pieces that hardly occur
 
 Say = Callable[[str], None]
@@ -48,6 +52,10 @@ class FitResult:
     before: MaskedReport | None           # of the initial model, on the same text and masks
     examples: list[Example]
     facts: dict[str, str]
+
+    def __fspath__(self) -> str:
+        """The model's directory: what is fitted can be given wherever a model's name is expected."""
+        return str(self.model)
 
     def to_dict(self) -> dict[str, Any]:
         return {"facts": self.facts, "heldout": self.heldout.to_dict() if self.heldout else None,
@@ -68,22 +76,26 @@ class Stopped:
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
         budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
         vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
-        listener: Listener | None = None, say: Say = lambda sentence: None) -> FitResult | Stopped:
+        include: Sequence[str] = (), text_column: str | None = None, strict: bool = False,
+        listener: Listener | Sequence[Listener] | None = None) -> FitResult | Stopped:
     """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
     `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
-    Several processes prepare the text, so a script that calls this needs `if __name__ == "__main__":`.
+    Of a folder, files that cannot be read are left out and listed, unless `strict`; `include` has patterns of those
+    that are read, `text_column` names the column of tables. The same call with another budget goes on where it was.
+    One listener or several hear of the training; without any, a notebook or a terminal shows a progress bar.
     """
+    listeners = heard(listener)
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
-                         new_words, cased, seed)
+                         new_words, cased, seed, tuple(include), text_column, strict)
     folder = Path(out)
     request.check(folder)
     with claim(folder, request):
-        return _stages(folder, request, listener, say)
+        return _stages(folder, request, listeners, listeners.said)
 
 
-def _stages(folder: Path, request: FitRequest, listener: Listener | None, say: Say) -> FitResult | Stopped:
+def _stages(folder: Path, request: FitRequest, listener: Listeners, say: Say) -> FitResult | Stopped:
     """Each stage that is not there yet, in a directory that this process has locked."""
     try:
         tokenizer = _tokenizer(folder / "tokenizer", request, say)
@@ -91,14 +103,17 @@ def _stages(folder: Path, request: FitRequest, listener: Listener | None, say: S
         release(folder)
         raise
     corpus = _corpus(folder / "corpus", request, tokenizer, say)
-    trainer = _trainer(folder / "run", request, tokenizer, corpus, listener)
+    trainer = _trainer(folder / "run", request, tokenizer, corpus, listener, say)
+    caution = _caution(request, trainer, corpus)
+    if caution:
+        say(caution)
     if trainer.state.step < trainer.state.total_steps:
         say(f"Training {trainer.model.get_parameter_count():,} parameters for {request.budget}.")
     trainer.train()
     if trainer.interrupted is not None:
         return Stopped(trainer.interrupted, trainer.saved == trainer.state.step)
     say("Evaluating on the held-out text.")
-    return _result(folder, request, trainer, corpus)
+    return _result(folder, request, trainer, corpus, caution)
 
 
 def _tokenizer(folder: Path, request: FitRequest, say: Say) -> WordPieceTokenizer:
@@ -106,7 +121,7 @@ def _tokenizer(folder: Path, request: FitRequest, say: Say) -> WordPieceTokenize
         return WordPieceTokenizer.load(folder)
     say("Counting the words of the text.")
     reading = ReadingReport()
-    texts = (text for text in paragraphs(find_sources(request.sources), reading) if text is not None)
+    texts = (text for text in paragraphs(request.text(), reading, request.strict) if text is not None)
     if request.start is not None:
         base = WordPieceTokenizer.load(request.start)
         words = count_words(texts, base.lowercase, base.strip_accents)
@@ -126,7 +141,8 @@ def _tokenizer(folder: Path, request: FitRequest, say: Say) -> WordPieceTokenize
 def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, say: Say) -> Corpus:
     if not (folder / MANIFEST).exists():
         say("Preparing the corpus.")
-        prepare(request.sources, tokenizer, folder, heldout=_HELD_OUT, longest_document=_LONGEST_DOCUMENT)
+        prepare(request.text(), tokenizer, folder, heldout=_HELD_OUT, longest_document=_LONGEST_DOCUMENT,
+                strict=request.strict)
     corpus = Corpus(folder)
     manifest = corpus.manifest
     say(f"{manifest.tokens:,} tokens in {manifest.documents:,} documents, {manifest.heldout_documents:,} of them held "
@@ -141,6 +157,12 @@ def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, sa
 def _dropped_text(corpus: Corpus) -> list[str]:
     """Sentences about text that was left out or replaced."""
     manifest, sentences = corpus.manifest, []
+    if manifest.skipped:
+        shown = [f"{Path(name).name} ({reason.removeprefix(name).strip(' ,:.')})"
+                 for name, reason in list(manifest.skipped.items())[:_LISTED]]
+        more = f", and {len(manifest.skipped) - _LISTED:,} more" if len(manifest.skipped) > _LISTED else ""
+        sentences.append(f"{len(manifest.skipped):,} of {len(manifest.sources):,} files cannot be read and were "
+                         f"skipped: {', '.join(shown)}{more}.")
     if manifest.duplicate_paragraphs:
         sentences.append(f"{manifest.duplicate_paragraphs:,} of {manifest.paragraphs:,} paragraphs are duplicates and "
                          "were left out.")
@@ -153,6 +175,19 @@ def _dropped_text(corpus: Corpus) -> list[str]:
     return sentences
 
 
+def _caution(request: FitRequest, trainer: Trainer, corpus: Corpus) -> str:
+    """A sentence if there is little text for the model."""
+    tokens, parameters = corpus.manifest.tokens, trainer.model.get_parameter_count()
+    if request.start is not None:
+        return "" if tokens >= _LEAST_TOKENS else (
+            f"The text has only {tokens:,} tokens: the model will learn it by heart, and little from it.")
+    if tokens * _PARAMETERS_PER_TOKEN >= parameters:
+        return ""
+    smaller = "a smaller model (--config small), " if request.config == "mini" else ""
+    return (f"The text has {tokens:,} tokens, few for a model of {parameters:,} parameters: it will be learned by "
+            f"heart. More text, {smaller}or a model that has read others (--from mini) would give a better one.")
+
+
 def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
     """The initial model, extended to the vocabulary."""
     if request.start is None:
@@ -161,15 +196,20 @@ def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
 
 
 def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
-             listener: Listener | None) -> Trainer:
+             listener: Listeners, say: Say) -> Trainer:
     if (run / CONFIG).exists():
-        return resume_run(run, data=corpus, listener=listener)
+        before = read_run(run)["training"].get("budget")
+        if before == request.budget:
+            return resume_run(run, data=corpus, listener=listener)
+        trainer = resume_run(run, data=corpus, listener=listener, changes=[f"training.budget={request.budget}"])
+        say(f"The budget was {before} and is now {request.budget}: training goes on from step {trainer.state.step:,}.")
+        return trainer
     initial = _initial(request, tokenizer)
     model, training = request.settings(initial, len(tokenizer))
     return start_run(model, training, corpus, run, initial=initial, listener=listener)
 
 
-def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus) -> FitResult:
+def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus, caution: str) -> FitResult:
     run = folder / "run"
     best = run / ("best" if (run / "best").exists() else "final")
     model, initial = load(best), _initial(request, corpus.tokenizer)
@@ -189,9 +229,12 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus)
                          f"{trainer.config.threads} threads"}
     if lost := _dropped_text(corpus):
         facts["left out"] = " ".join(lost)
+    if caution:
+        facts["caution"] = caution
     fitted = FitResult(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
     write_page(fitted.report, fit_page(
         f"A model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)), heldout=heldout, before=before,
         found=fitted.examples, masking_rates=trainer.config.schedule_of("masking_rate").values))
-    write_result(folder, {**read_result(folder), "model": str(best.relative_to(folder)), **fitted.to_dict()})
+    write_result(folder, {**read_result(folder), "request": request.description(),
+                          "model": str(best.relative_to(folder)), **fitted.to_dict()})
     return fitted

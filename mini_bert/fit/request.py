@@ -13,7 +13,7 @@ from ..factory import load
 from ..files import Lock, claimed, lock_directory, recover, remove_directory, write_files
 from ..inference.inputs import require_vocabulary
 from ..readers import read_json_if_there
-from ..text.corpora.sources import find_sources
+from ..text.corpora.sources import FileReading, Source, find_sources
 from ..text.opening import load_tokenizer
 from ..training.config import TrainingConfig, load_run_config
 from ..training.initial_model import require_suitable
@@ -40,12 +40,19 @@ class FitRequest:
     new_words: int | None = None          # of the text to add to the vocabulary of `start`
     cased: bool = False
     seed: int = 0
+    include: tuple[str, ...] = ()         # patterns of the files of a folder that are read
+    text_column: str | None = None        # of tables
+    strict: bool = False                  # refuse files of a folder that cannot be read, and bytes that are not UTF-8
+
+    def text(self) -> list[Source]:
+        """The sources of the text."""
+        return find_sources(self.sources, FileReading(self.include, self.text_column, skip=not self.strict))
 
     def settings(self, initial: MiniBERT | None, vocab_size: int) -> tuple[ModelConfig, TrainingConfig]:
         """The configs of the run."""
         model, training = load_run_config(self.config, [
             f"training.evaluations={0 if self._sets('training.eval_every') else _EVALUATIONS}",
-            f"training.eval_sequences={_EVAL_SEQUENCES}", *self.changes,
+            f"training.eval_sequences={_EVAL_SEQUENCES}", "training.snapshots=0", *self.changes,
             f"training.seed={self.seed}", f"training.budget={self.budget}", f"model.vocab_size={vocab_size}"])
         if initial is not None:
             return initial.config, replace(training, init="normal", frequency_bias=False)
@@ -80,7 +87,7 @@ class FitRequest:
                 raise CorpusError("A fit reads its text more than once; save piped text to a file first.")
             if Path(name).is_dir() and out.resolve().is_relative_to(Path(name).resolve()):
                 raise CorpusError(f"{out} is inside the text folder {name}; choose a directory elsewhere.")
-        find_sources(self.sources)
+        self.text()
 
     def _check_start(self, start: str) -> MiniBERT:
         if self.vocab_size is not None:
@@ -98,7 +105,7 @@ class FitRequest:
     def description(self) -> dict[str, Any]:
         """The arguments and the state of the text's files, as stored in fit.json."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        found["text"] = [_file_state(Path(source.name)) for source in find_sources(self.sources)]
+        found["text"] = [_file_state(Path(source.name)) for source in self.text()]
         return found
 
 
@@ -113,7 +120,8 @@ def _file_state(path: Path) -> list[str | int]:
 def claim(folder: Path, request: FitRequest) -> Lock:
     """Lock the directory for this request, which it begins or continues.
 
-    A directory with other content or another request is refused, and one that another process is working in.
+    A directory with other content or another request is refused, and one that another process is working in. The
+    budget may be another one: training then goes on, or ends earlier.
     """
     busy = CheckpointError(f"Another process is fitting a model in {folder}.")
     if not (folder / RESULT).exists():
@@ -142,7 +150,9 @@ def _require_same(folder: Path, request: FitRequest) -> None:
     known, described = read_result(folder).get("request"), request.description()
     if not isinstance(known, dict):
         raise CheckpointError(f"{folder / RESULT} is damaged; remove {folder}, or choose another directory.")
-    other = next((key for key in described if known.get(key) != described[key]), None)
+    usual = json.loads(json.dumps(asdict(FitRequest(()))))        # of arguments that older versions did not have
+    other = next((key for key in described if key != "budget" and known.get(key, usual.get(key)) != described[key]),
+                 None)
     if other == "text":
         raise CheckpointError(f"The text has changed since the fit in {folder} started; choose another directory.")
     if other is not None:

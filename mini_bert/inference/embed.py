@@ -1,4 +1,7 @@
-"""Sentence vectors, as the mean of the hidden states, and nearest neighbours."""
+"""Vectors of texts, as the mean of the hidden states, and nearest neighbours.
+
+A text longer than the model reads at once has the mean of its windows' vectors, weighted by tokens: see windows.py.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +12,8 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
-from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary, some_ids
+from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
+from .windows import mean_of_windows, text_parts
 
 
 def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
@@ -17,27 +21,29 @@ def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_
           too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
     """One vector per text, (N, H): the mean over its tokens, special ones included, scaled to unit length.
 
-    Texts longer than the model's maximum are truncated, and their indices are appended to `too_long`.
+    The indices of texts longer than the model reads at once, which are read in windows, are appended to `too_long`.
+    `progress` is called with the number of texts whose last window has been read.
     """
     if isinstance(texts, str):
         raise InputError("embed takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
-    rows, longest = [some_ids(tokenizer.encode(text), tokenizer) for text in texts], model.config.max_seq_length
-    for number, row in enumerate(rows):
-        if len(row) > longest:
-            rows[number] = tokenizer.encode(texts[number], max_length=longest)
-            if too_long is not None:
-                too_long.append(number)
+    longest = model.config.max_seq_length
+    read = [text_parts(tokenizer.ids(text), tokenizer, longest).parts for text in texts]
+    rows = [part.ids for parts in read for part in parts]
+    counts = np.array([len(parts) for parts in read], np.int64)
+    if too_long is not None:
+        too_long += np.flatnonzero(counts > 1).tolist()
+    owners, left = np.repeat(np.arange(len(texts)), counts), counts.copy()
     vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
-    done = 0
     for numbers in batches_by_length(rows, batch_size):
         ids, mask = pad_sequences([rows[i] for i in numbers], tokenizer.vocabulary.pad)
         hidden, _ = model.encode(ids, mask, forward_only=True)               # (B, T, H), nothing else is kept
         weights = mask / mask.sum(axis=1, keepdims=True)
         vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))
-        done += len(numbers)
+        np.subtract.at(left, owners[numbers], 1)
         if progress is not None:
-            progress(done)
+            progress(int((left == 0).sum()))
+    vectors = mean_of_windows(vectors, owners, [part.weight for parts in read for part in parts])
     if normalise:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors
@@ -56,7 +62,7 @@ def similar(model: MiniBERT, tokenizer: Tokenizer, query: str, texts: Sequence[s
             too_long: list[int] | None = None) -> list[Neighbour]:
     """The `top` texts whose vectors have the highest cosine similarity to the query's.
 
-    Texts longer than the model's maximum are truncated, and their indices are appended to `too_long`.
+    The indices of texts longer than the model reads at once, which are read in windows, are appended to `too_long`.
     """
     if not texts:
         raise InputError("There are no texts to compare the query with.")

@@ -1,6 +1,8 @@
 """Pseudo-log-likelihood: the probability that a model assigns to a text, token by token.
 
     PLL(text) = sum over its tokens t of log p(t | the text with t masked)
+
+Of a text longer than the model reads at once, each token is masked in its window: see windows.py.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from ..core.ops.cross_entropy import target_losses
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
 from .inputs import Progress, pad_sequences, require_vocabulary
+from .windows import text_parts
 
 
 class Score(NamedTuple):
@@ -30,20 +33,20 @@ class Score(NamedTuple):
 
 def score(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
           progress: Progress | None = None) -> list[Score]:
-    """The score of each text; a text of n tokens takes n forward passes, `batch_size` at a time."""
+    """The score of each text; a text of n tokens takes n forward passes of its window, `batch_size` at a time."""
     if isinstance(texts, str):
         raise InputError("score takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
     scores = []
     for number, text in enumerate(texts):
-        ids = tokenizer.encode(text)
-        if len(ids) > model.config.max_seq_length:
-            raise InputError(f"Text {number + 1} has {len(ids)} tokens; the model takes at most "
-                             f"{model.config.max_seq_length}.")
-        places = range(len(tokenizer.template.before), len(ids) - len(tokenizer.template.after))  # no added tokens
-        logs = [value for start in range(0, len(places), batch_size)
-                for value in _masked_one_by_one(model, tokenizer, ids, places[start : start + batch_size])]
-        scores.append(Score(float(sum(logs)), [tokenizer.vocabulary[ids[i]] for i in places], logs))
+        ids, logs = tokenizer.ids(text), list[float]()
+        before = len(tokenizer.template.before)
+        for part in text_parts(ids, tokenizer, model.config.max_seq_length).parts if ids else ():
+            shown = part.window
+            places = range(before + shown.begin - shown.first, before + shown.end - shown.first)      # no added tokens
+            logs += [value for start in range(0, len(places), batch_size)
+                     for value in _masked_one_by_one(model, tokenizer, part.ids, places[start : start + batch_size])]
+        scores.append(Score(float(sum(logs)), [tokenizer.vocabulary[i] for i in ids], logs))
         if progress is not None:
             progress(number + 1)
     return scores

@@ -13,8 +13,9 @@ from typing import Any
 from ..errors import DataError
 from ..evaluation.formats.conllu import Sentence
 from ..evaluation.formats.squad import Question, make_question
-from ..evaluation.formats.tables import LABELS, TEXTS, Labelled, require_classes
+from ..evaluation.formats.tables import LABELS, Labelled
 from ..evaluation.tasks.bio import as_bio, is_bio
+from ..text.tables.columns import TEXTS
 from .hub import open_dataset, read_examples
 
 
@@ -31,7 +32,6 @@ class HubTasks:
         for number, example in _numbered(examples, name):
             first, *others = (_text(example, column, name, number) for column in texts)
             records.append(Labelled(first, others[0] if others else None, _label(example[label], names, name, number)))
-        require_classes(records, name)
         return _require_some(records, name)
 
     def sentences(self, name: str) -> list[Sentence]:

@@ -1,13 +1,17 @@
 """The same budget for every run of an experiment: steps, tokens, time or FLOPs.
 
-    tokens:  steps = tokens / (mean real tokens of a batch)
-    flops:   steps = flops / (mean FLOPs of a step: the products of forward and backward)
+    tokens:      steps = tokens / (mean real tokens of a batch)
+    flops:       steps = flops / (mean FLOPs of a step: the products of forward and backward)
+    equal_time:  steps = steps of the shared config for these tokens / relative time of a step   (step_times.py)
 
-Both means are over steps that are spread evenly over the run, since a schedule of masking rates, lengths or batch
+A budget of time (`budget: 4m`) ends each run by the clock, and so depends on what else the machine does; `equal_time`
+measures what a step costs beforehand, and gives every run as many steps as the shared config's time pays for.
+
+The means are over steps that are spread evenly over the run, since a schedule of masking rates, lengths or batch
 sizes changes them on the way; so the number of steps is found by repetition. Optimisers are not counted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -21,9 +25,10 @@ from ..errors import ConfigError
 from ..evaluation.suite.result_cache import cached_result
 from ..settings import LARGEST, coerce
 from ..text.corpora.corpus import Corpus
+from ..text.schedule import Step
 from ..training.config import TrainingConfig, make_objective, parse_duration
 
-KINDS = ("steps", "tokens", "budget", "flops")
+KINDS = ("steps", "tokens", "budget", "flops", "equal_time")
 _SAMPLED = {"tokens": 16, "flops": 4}     # steps that are counted
 _ROUNDS = 4
 _CLOSE = 0.01
@@ -70,8 +75,13 @@ class EqualBudget:
             return [f"training.budget={self.amount}"]
         return ["training.budget=", *([f"training.steps={int(self.amount)}"] if self.kind == "steps" else [])]
 
-    def fitted(self, model: ModelConfig, given: TrainingConfig, corpus: Corpus) -> TrainingConfig:
-        """The training with the number of steps that the budget pays for; the same for every seed."""
+    def fitted(self, model: ModelConfig, given: TrainingConfig, corpus: Corpus,
+               shared: tuple[ModelConfig, TrainingConfig], relative_time: Callable[[], float]) -> TrainingConfig:
+        """The training with the number of steps that the budget pays for; the same for every seed. `shared` is the
+        config of all runs, and `relative_time` measures a step beside a step of it."""
+        if self.kind == "equal_time":
+            steps = EqualBudget("tokens", self.amount).fitted(*shared, corpus, shared, relative_time).steps
+            return replace(given, steps=max(1, round(steps / relative_time())))
         if self.kind not in _SAMPLED:
             return given
         training = replace(given.resolved(model), seed=0, threads=1)
@@ -102,5 +112,6 @@ def _mean_cost(kind: str, model: ModelConfig, training: TrainingConfig, corpus: 
     objective = make_objective(training, MiniBERT(model, seed=0))
     batches = objective.batches(corpus, training)
     places = np.unique(np.linspace(0, training.steps - 1, _SAMPLED[kind]).astype(int)).tolist()
-    return float(np.mean([objective.tokens(batches[step]) if kind == "tokens" else step_flops(objective, batches[step])
-                          for step in places]))
+    seen = [batches[Step(step, training.steps)] for step in places]
+    return float(np.mean([objective.tokens(batch) if kind == "tokens" else step_flops(objective, batch)
+                          for batch in seen]))

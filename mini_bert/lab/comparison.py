@@ -13,10 +13,12 @@ from ..core.model import MiniBERT
 from ..core.storage.digests import json_digest
 from ..errors import ConfigError
 from ..factory import load
+from ..text.corpora.corpus import Corpus
 from .experiment import Experiment
+from .outcomes import kept
 from .processes import Failed, Work, done_at_once, done_in_turn
 from .ruler import Ruler, Scores
-from .runs import Announce, Curve, UntilParentEnds, require_runnable, run_directory, run_one
+from .runs import Announce, Curve, final_settings, require_runnable, run_directory, run_one
 
 Say = Callable[[str], None]
 
@@ -97,7 +99,7 @@ def compare(experiment: Experiment | None, out: Path | None, *, data: Path | Non
     if experiment is not None and data is not None and out is not None:
         work |= {(name, seed): partial(_run, experiment, name, seed, data, out, ruler, threads,
                                        announce if jobs == 1 else None)
-                 for name in experiment.runs for seed in experiment.seeds}
+                 for seed in experiment.seeds for name in experiment.runs}    # a whole table as early as can be
     tokenizer_of = models[0] if models else data
     kinds = {name: _kind(config) for name, config in configs.items()}
     if ruler is not None and tokenizer_of is not None:
@@ -144,10 +146,19 @@ def _kind(config: ModelConfig) -> str:
 
 def _run(experiment: Experiment, name: str, seed: int, data: Path, out: Path, ruler: Ruler | None, threads: int,
          announce: Announce | None) -> Outcome:
-    listener = UntilParentEnds() if announce is None else announce(name, seed)
-    curve = run_one(experiment, name, seed, data, out, threads=threads, listener=listener)
-    final = run_directory(out, name, seed) / "final"
-    return Outcome(curve, {} if ruler is None else ruler.measure(final, threads=threads))
+    corpus = Corpus(data)
+    model, training = final_settings(experiment, name, seed, corpus, out)
+    settings = {"model": model.to_dict(), "training": {**training.resolved(model).to_dict(), "threads": 0},
+                "corpus": corpus.fingerprint(), "ruler": None if ruler is None else ruler.description()}
+
+    def compute() -> dict[str, Any]:
+        listener = None if announce is None else announce(name, seed)
+        curve = run_one(experiment, name, seed, data, out, threads=threads, listener=listener)
+        final = run_directory(out, name, seed) / "final"
+        return {"curve": asdict(curve), "scores": {} if ruler is None else ruler.measure(final, threads=threads)}
+
+    found = kept(out, f"{name}-{seed}", settings, compute)
+    return Outcome(Curve(**found["curve"]), found["scores"])
 
 
 def _existing(ruler: Ruler | None, name: str, threads: int) -> Outcome:

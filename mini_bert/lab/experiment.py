@@ -2,7 +2,7 @@
 
     config: mini                          # a preset or a file; what all runs share
     set: [training.warmup_steps=100]
-    flops: 5e13                           # or tokens: 5e6, or budget: 4m, or steps: 2500
+    flops: 5e13                           # or tokens: 5e6, equal_time: 1e7, budget: 4m, or steps: 2500
     seeds: [0, 1]
     runs:
       mini: []
@@ -14,6 +14,8 @@
 What a run names comes first, then what is `set` for all, then the run's own changes, so that a run has the last word.
 A budget is the same for every run. Of tokens and of FLOPs (floating-point operations of the products in forward and
 backward, counted on the run's own batches) it gives each run its number of steps; of time, the run's own clock does.
+`equal_time: 1e7` gives each run the time in which the shared config learns from ten million tokens, by what a step of
+each was measured to take (budget.py).
 """
 
 from collections.abc import Mapping
@@ -72,7 +74,14 @@ class Experiment:
 
     def settings(self, name: str, seed: int) -> tuple[ModelConfig, TrainingConfig]:
         """The configs of one run, before a budget that depends on the text has set the number of its steps."""
-        named, own = _named(self.runs[name])
+        return self._configs(self.runs[name], seed, f"runs, {name}")
+
+    def shared_settings(self) -> tuple[ModelConfig, TrainingConfig]:
+        """What all runs share, as if it were a run."""
+        return self._configs([], 0, "set")
+
+    def _configs(self, changes: list[str], seed: int, place: str) -> tuple[ModelConfig, TrainingConfig]:
+        named, own = _named(changes)
         model, training = load_sections(named.get("config", self.config))
         if "config" in named and not training:
             training = load_sections(self.config)[1]
@@ -81,9 +90,9 @@ class Experiment:
         if "training" in named:
             training = load_sections(named["training"])[1]
             if not training:
-                raise ConfigError(f"runs, {name}: {named['training']} says nothing about training.")
+                raise ConfigError(f"{place}: {named['training']} says nothing about training.")
         length = self.budget.changes() if self.budget is not None else []
-        sections = changed({"model": model.to_dict(), "training": dict(training)},
+        sections = changed({"model": model.to_dict(), "training": {**training, "snapshots": 0}},       # of many runs
                            [*self.shared, *own, *length, f"training.seed={seed}"])
         return ModelConfig.from_dict(sections["model"]), TrainingConfig.from_dict(sections["training"])
 

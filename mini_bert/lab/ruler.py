@@ -15,6 +15,7 @@ interrupted measurement goes on.
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ from ..evaluation.formats.minimal_pairs import MinimalPair, data_files, read_min
 from ..evaluation.formats.tables import Labelled, read_table
 from ..evaluation.ngrams import NgramCounts
 from ..evaluation.samples import sampled
-from ..evaluation.suite.result_cache import cached_result
-from ..evaluation.tasks.bag_of_words import bag_of_words_accuracy
+from ..evaluation.suite.result_cache import cached_result, content_digest
 from ..evaluation.tasks.run import run_task, usual_learning_rate
 from ..evaluation.tasks.texts import Classification
+from ..evaluation.tasks.texts.bag_of_words import bag_of_words_accuracy
 from ..evaluation.zero_shot.agreement import agreement, ngram_agreement
 from ..evaluation.zero_shot.minimal_pairs import minimal_pairs, ngram_averages, sample_paradigms
 from ..factory import load
@@ -95,6 +96,12 @@ class Ruler:
         if self.data is not None and not Corpus(self.data).manifest.heldout_documents:
             raise DataError(f"{self.data} has no held-out documents, so no held-out loss can be measured; prepare it "
                             "with --heldout 0.01.")
+
+    def description(self) -> dict[str, Any]:
+        """What its figures depend on beside the model: sizes, and the content of its data."""
+        files = [*self._pair_files(), *self._verb_files(), *(self._text_files() if self.finetuning else ())]
+        return {"sizes": asdict(self.sizes), "finetuning": self.finetuning,
+                "data": blake2b("".join(content_digest(file) for file in files).encode(), digest_size=16).hexdigest()}
 
     # ---------------------------------------------------------------- one model
 

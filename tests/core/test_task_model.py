@@ -115,6 +115,7 @@ def test_every_head_passes_the_gradient_check():
 
     results = list(check_all(["tasks"], seed=5))
     assert {result.subject for result in results} == {
-        f"task head: {head}" for head in (*words("task_head"), *HEADS_OF_MODELS)}
+        *(f"task head: {head}" for head in (*words("task_head"), *HEADS_OF_MODELS)),
+        *(f"task loss: {loss}" for loss in words("task_loss"))}
     assert all(result.passed for result in results)
     assert load_preset("mini").activation == "relu"           # the check takes a smooth one instead

@@ -46,11 +46,11 @@ def test_an_unsuitable_folder_gives_a_note_and_does_not_affect_the_others(contex
     for name in ("aa", "zz"):
         (tmp_path / "tasks" / name).mkdir()
         for split in ("train", "dev"):
-            (tmp_path / "tasks" / name / f"{split}.tsv").write_text("sentence\tscore\na\t3.8\nb\t1.2\n")
+            (tmp_path / "tasks" / name / f"{split}.tsv").write_text("sentence\tscore\na\tx\nb\tx\n")
     measured = tuning.texts(context())
     assert list(measured.details) == ["sst2"]
     assert sum("zz was not measured: " in note or "aa was not measured: " in note for note in measured.notes) == 2
-    assert any("a number on a scale" in note for note in measured.notes)
+    assert any("has only the label 'x'" in note for note in measured.notes)
 
 
 def test_questions_whose_answer_starts_the_text_are_kept(context, tmp_path):

@@ -59,8 +59,8 @@ def test_reset_goes_back_behind_what_undo_remembers(session):
 
 def test_a_step_whose_gradients_are_infinite_is_refused_and_leaves_no_trace(session, monkeypatch):
     before = session.model.params.flat.copy()
-    monkeypatch.setattr("mini_bert.objectives.masked.add_mlm_gradients", lambda model, grads, *batch, **options: (
-        grads.add("mlm_head_b", np.full(model.config.vocab_size, np.inf, model.dtype)), 1.0)[1:] * 2)
+    monkeypatch.setattr("mini_bert.objectives.masked.mlm_gradients", lambda model, grads, *batch, **options: (
+        grads.add("mlm_head_b", np.full(model.config.vocab_size, np.inf, model.dtype)), (1.0, np.ones(1, bool)))[1])
     with pytest.raises(InputError, match="infinite"):
         session.step(QUERY, 1.0, "sgd")
     assert session.model.params.flat.tobytes() == before.tobytes()

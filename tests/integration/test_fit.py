@@ -14,16 +14,25 @@ from mini_bert.cli.app import app
 from mini_bert.errors import CheckpointError, ConfigError, CorpusError, VocabularyError
 from mini_bert.evaluation.masked_lm import evaluate_corpus
 from mini_bert.fit import Stopped, fit
+from mini_bert.fit.request import FitRequest
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.grow import grow_model
 from mini_bert.training.loop import Listener
+from mini_bert.training.runs.checkpoints import newest_checkpoint, read_state
 
 SMALL = ["model.num_layers=1", "model.num_heads=2", "model.hidden_size=16", "model.intermediate_size=32",
          "model.max_seq_length=16", "training.batch_size=8", "training.eval_sequences=32"]
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away", "from",
          "home", "to", "see", "some", "distant", "town"]
+
+
+class Said(Listener):
+    """Notes every sentence for a person."""
+
+    def __init__(self, sentences: list[str]):
+        self.said = sentences.append
 
 
 def text_of(words: list[str], sentences: int, seed: int = 0) -> str:
@@ -42,7 +51,7 @@ def one_line(tmp_path) -> Path:
 def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     said: list[str] = []
     out = tmp_path / "made"
-    fitted = fit(one_line, out, budget="4s", changes=SMALL, say=said.append)
+    fitted = fit(one_line, out, budget="4s", changes=SMALL, listener=Said(said))
     assert fitted is not None
     assert fitted.heldout is not None                         # part of the only document was held out
     assert fitted.heldout.loss < fitted.heldout.baselines["uniform"]
@@ -65,14 +74,74 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     assert again is not None
     assert again.heldout == fitted.heldout
     assert mini_bert.load(out).config == model.config         # the directory of a fit names its model
-    with pytest.raises(CheckpointError, match="another fit: its budget was '4s', not '5s'"):
-        fit(one_line, out, budget="5s", changes=SMALL)
+    with pytest.raises(CheckpointError, match="another fit: its seed was 0, not 1"):
+        fit(one_line, out, budget="4s", changes=SMALL, seed=1)
     one_line.write_text(text_of(WORDS, 2001))
     with pytest.raises(CheckpointError, match="text has changed"):
         fit(one_line, out, budget="4s", changes=SMALL)
     (out / "fit.json").write_text("[1")
     with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
         fit(one_line, out, budget="4s", changes=SMALL)
+
+
+def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
+    class Stops(Listener):
+        def stepped(self, state, loss):
+            return state.step >= first["step"] + 5
+
+    def state():
+        return read_state(newest_checkpoint(out / "run" / "checkpoints")[0])
+
+    out, said = tmp_path / "made", list[str]()
+    one_line.write_text(text_of(WORDS, 50))
+    assert not isinstance(fit(one_line, out, budget="0.1s", changes=SMALL), Stopped)
+    first = state()
+    fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
+    assert state()["step"] == first["step"] + 5 < state()["total_steps"]
+    assert f"The budget was 0.1s and is now 1h: training goes on from step {first['step']:,}." in said
+    assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"
+    fit(one_line, out, budget="0.1s", changes=SMALL)          # less than it has had: one step ends the schedule
+    assert state()["step"] == first["step"] + 6 == state()["total_steps"]
+
+
+def test_a_folder_of_all_kinds_of_files_is_fitted_and_what_was_skipped_is_listed(tmp_path):
+    folder, said = tmp_path / "texts", list[str]()
+    folder.mkdir()
+    (folder / "a.txt").write_text(text_of(WORDS[:10], 9))
+    (folder / "b.html").write_text(f"<p>{text_of(WORDS[:12], 9, 1)}</p><script>banana</script>")
+    (folder / "c.csv").write_text("id,comment\n" + "".join(f'{i},"{text_of(WORDS[:14], 3, i)}"\n' for i in range(9)))
+    (folder / "d.txt").write_bytes(text_of(WORDS, 9, 3).encode("utf-16"))
+    (folder / "e.png").write_bytes(b"\x89PNG\0\0")
+    small = [*SMALL, "model.hidden_size=4", "model.intermediate_size=4", "model.num_heads=1"]
+    fitted = fit(folder, tmp_path / "made", budget="0.1s", changes=small, listener=Said(said))
+    skipped = "1 of 5 files cannot be read and were skipped: e.png (is a binary file: byte 4 is zero)."
+    assert skipped in said
+    assert skipped in fitted.facts["left out"]
+    assert "e.png" in fitted.report.read_text()
+    assert set(WordPieceTokenizer.load(fitted.model).vocabulary.pieces) >= {"master", "distant"}
+    assert "banana" not in " ".join(WordPieceTokenizer.load(fitted.model).vocabulary.pieces)
+    with pytest.raises(CorpusError, match=r"e\.png is a binary file"):
+        fit(folder, tmp_path / "strict", budget="0.1s", changes=small, strict=True)
+    only = FitRequest((str(folder),), include=("*.csv",), text_column="comment")
+    assert [source.name for source in only.text()] == [str(folder / "c.csv")]
+
+
+def test_too_little_text_for_the_model_is_said(tmp_path):
+    (tmp_path / "a.txt").write_text(text_of(WORDS, 12))
+    said: list[str] = []
+    fitted = fit(tmp_path / "a.txt", tmp_path / "made", budget="0.1s", changes=SMALL, listener=Said(said))
+    caution = fitted.facts["caution"]
+    assert caution in said
+    assert "tokens, few for a model of" in caution
+    assert caution in fitted.report.read_text()
+
+
+def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
+    one_line.write_text(text_of(WORDS, 50))
+    fit(one_line, tmp_path / "made", budget="0.1s", changes=SMALL)
+    done = CliRunner().invoke(app, ["resume", str(tmp_path / "made"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["run"] == str(tmp_path / "made" / "run")
 
 
 def test_a_fit_from_a_model_keeps_its_vocabulary_and_adds_words(one_line, tmp_path):

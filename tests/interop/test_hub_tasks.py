@@ -55,7 +55,7 @@ def test_questions_have_their_answers_and_positions(hub):
 
 
 @pytest.mark.parametrize(("read", "example", "message"), [
-    (load_texts, {"body": "x", "label": 1}, "needs a text and its label, .*; its columns are body, label"),
+    (load_texts, {"prose": "x", "label": 1}, "needs a text and its label, .*; its columns are prose, label"),
     (load_texts, {"sentence": "x", "label": -1}, "example 0: its label is -1; choose a split that has labels"),
     (load_texts, {"sentence": "", "label": 1}, "example 0: its sentence is empty"),
     (load_sentences, {"tokens": ["a"], "tags": [0]}, "needs words and their entities: tokens and ner_tags"),
@@ -65,7 +65,6 @@ def test_questions_have_their_answers_and_positions(hub):
     (load_questions, {"question": "a", "context": "b", "answers": "c"}, "must have the lists text and answer_start"),
     (load_questions, {"question": "a", "context": "b", "answers": {"text": [None], "answer_start": [0]}},
      "each answer must have a text"),
-    (load_texts, {"sentence": "x", "label": 3.8}, "has the label 3.8, a number on a scale"),
 ])
 def test_malformed_datasets_are_refused_by_name(hub, read, example, message):
     hub["x", "train"] = Examples([example])

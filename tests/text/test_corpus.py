@@ -16,8 +16,8 @@ from mini_bert import CorpusError
 from mini_bert.files import claims
 from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora import dedup as dedup_module
+from mini_bert.text.corpora import file_source
 from mini_bert.text.corpora import prepare as module
-from mini_bert.text.corpora import sources as sources_module
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.dedup import Deduplicator
 from mini_bert.text.corpora.file_array import FileArray, block_sums
@@ -108,7 +108,7 @@ def test_a_document_may_start_with_a_paragraph_without_tokens(tmp_path, tokenize
 
 
 def test_fragments_of_a_long_line_are_not_duplicates(tmp_path, tokenizer, monkeypatch):
-    monkeypatch.setattr(sources_module, "BLOCK", 64)
+    monkeypatch.setattr(file_source, "BLOCK", 64)
     (tmp_path / "a.txt").write_text("the cat sat on a mat and " * 100)
     manifest = prepare([str(tmp_path / "a.txt")], tokenizer, tmp_path / "made", heldout=0)
     assert manifest.duplicate_paragraphs == 0

@@ -7,12 +7,13 @@ import lzma
 import os
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from mini_bert import CorpusError
-from mini_bert.text.corpora import sources as module
-from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
+from mini_bert.text.corpora import file_source as module
+from mini_bert.text.corpora.sources import FileReading, ReadingReport, find_sources, numbered_texts, paragraphs
 
 TEXT = "first paragraph\nsecond\n\n\n  \nnext document\n"
 
@@ -101,11 +102,90 @@ def test_blocks_do_not_split_characters(tmp_path, monkeypatch):
     assert report.invalid == 0
 
 
-@pytest.mark.parametrize(("content", "word"), [(b"PK\x03\x04\x00\x00", "binary"), ("text".encode("utf-16"), "UTF-16")])
-def test_binary_files_are_refused(tmp_path, content, word):
-    (tmp_path / "a.bin").write_bytes(content)
-    with pytest.raises(CorpusError, match=word):
+def test_binary_files_are_refused(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"PK\x03\x04\x00\x00")
+    with pytest.raises(CorpusError, match="binary"):
         read(str(tmp_path / "a.bin"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("block", [7, 1 << 20])
+def test_a_byte_order_mark_says_how_a_file_is_decoded(tmp_path, monkeypatch, encoding, block):
+    monkeypatch.setattr(module, "BLOCK", block)
+    mark = b"\xfe\xff" if encoding.endswith("be") else b""
+    (tmp_path / "a.txt").write_bytes(mark + "Zwölf 日本\r\n\r\nb\n".encode(encoding))
+    lines, report = read(str(tmp_path / "a.txt"))
+    assert "".join("" if line is None else line for line in lines).replace(" ", "") == "Zwölf日本b"
+    assert report.invalid == 0
+    (tmp_path / "cut.txt").write_bytes(b"\xff\xfea\x00b")
+    with pytest.raises(CorpusError, match="cannot be read"):
+        read(str(tmp_path / "cut.txt"))
+
+
+# -------------------------------------------------------------------- folders
+
+
+def test_a_folder_is_read_without_what_cannot_be_read_and_the_report_lists_it(tmp_path):
+    (tmp_path / "a.txt").write_text("good text\n")
+    (tmp_path / "b.png").write_bytes(b"\x89PNG\x00\x00")
+    (tmp_path / "c.gz").write_bytes(b"not gzip")
+    (tmp_path / "d.csv").write_text("a,b\n1,2,3\n")
+    report = ReadingReport()
+    sources = find_sources([str(tmp_path)], FileReading(skip=True))
+    assert list(paragraphs(sources, report)) == ["good text"]
+    assert {Path(name).name: reason.split(": ")[-1] for name, reason in report.skipped.items()} == {
+        "b.png": "byte 4 is zero.", "c.gz": "Not a gzipped file (b'no').",
+        "d.csv": "it has 3 columns, but the first line has 2."}
+    with pytest.raises(CorpusError, match=r"b\.png is a binary file"):
+        read(str(tmp_path))
+    with pytest.raises(CorpusError, match=r"b\.png is a binary file"):      # a file that is named itself
+        list(paragraphs(find_sources([str(tmp_path / "b.png")], FileReading(skip=True)), report))
+
+
+def test_patterns_choose_files_of_a_folder(tmp_path):
+    for name in ("a.md", "b.txt", "sub/c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    chosen = find_sources([str(tmp_path)], FileReading(include=("*.md",)))
+    assert [Path(source.name).name for source in chosen] == ["a.md", "c.md"]
+    below, = find_sources([str(tmp_path)], FileReading(include=("sub/*",)))
+    assert Path(below.name).name == "c.md"
+    with pytest.raises(CorpusError, match=r"None of the 3 files in .* matches \*\.rst"):
+        find_sources([str(tmp_path)], FileReading(include=("*.rst",)))
+
+
+# -------------------------------------------------------------------- HTML and tables
+
+
+def test_html_is_read_as_the_text_that_a_browser_shows(tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<!doctype html><html><head><title>no</title><style>p {}</style></head><body><h1>A  head</h1>\n"
+        "<p>One <b>bold</b>\nword &amp; caf&eacute;.<br>After</p><script>if (a < b) {}</script><ul><li>x<li>y</ul>"
+        "<pre>two\nlines</pre><table><tr><td>1<td>2</table>end")
+    lines, _ = read(str(tmp_path / "a.html"))
+    assert lines == ["A head", "One bold word & café.", "After", "x", "y", "two", "lines", "1", "2", "end"]
+    (tmp_path / "b.htm").write_bytes('<meta charset="iso-8859-1"><p>Gr\xf6\xdfe'.encode("latin-1"))
+    assert read(str(tmp_path / "b.htm"))[0] == ["Größe"]
+    (tmp_path / "c.htm").write_text('<meta charset="nothing"><p>as it is<')
+    assert read(str(tmp_path / "c.htm"))[0][0].startswith("as it is")
+
+
+def test_each_row_of_a_table_is_a_document(tmp_path):
+    (tmp_path / "a.csv").write_text('id,text,n\n1,"One\nline, two",3\n2,Other,4\n')
+    (tmp_path / "b.jsonl").write_text('{"x": "short", "y": "this is much the longest text"}\n')
+    assert read(str(tmp_path / "a.csv"), str(tmp_path / "b.jsonl"))[0] == [
+        "One", "line, two", None, "Other", None, "this is much the longest text"]
+    named, = find_sources([str(tmp_path / "b.jsonl")], FileReading(text_column="x"))
+    assert list(numbered_texts(named)) == [(1, "short")]
+    with pytest.raises(CorpusError, match="has no column 'z'; its columns are x, y"):
+        list(paragraphs(find_sources([str(tmp_path / "b.jsonl")], FileReading(text_column="z")), ReadingReport()))
+
+
+def test_json_that_is_no_list_is_read_as_plain_text(tmp_path):
+    (tmp_path / "package.json").write_text('{"name": "one"}\n')
+    assert read(str(tmp_path / "package.json"))[0] == ['{"name": "one"}']
+    (tmp_path / "rows.json").write_text('[{"text": "one"}]')
+    assert read(str(tmp_path / "rows.json"))[0] == ["one"]
 
 
 def test_missing_files_are_refused(tmp_path):

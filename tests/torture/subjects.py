@@ -36,8 +36,9 @@ from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.exercises.progress import ProgressFile
 from mini_bert.fit.request import read_result
 from mini_bert.lab.experiment import Experiment
-from mini_bert.lab.runs import read_curve
-from mini_bert.report.figures import confusion, probe_accuracy
+from mini_bert.lab.outcomes import kept
+from mini_bert.lab.runs import Curve, read_curve
+from mini_bert.report.figures import confusion, probe_accuracy, timeline
 from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
@@ -75,6 +76,12 @@ PROBE = {"rows": [{"probe": "linear", "layer": 0, "accuracy": _LEVEL, "random": 
          "baselines": {"majority": {"accuracy": 0.3}}}
 
 
+TIMELINE = {"format": 1, "run": "mini", "parameters": 9, "steps": [1, 4], "tokens": [0, 99], "panels": [
+    {"name": "blimp", "title": "BLiMP", "unit": "share", "apart": apart, "columns": {"BLiMP": "all"}, "lines": [
+        {"name": "all", "values": [0.5, None], "low": [0.4, None], "high": [0.6, None], "levels": {"chance": 0.5}}]}
+    for apart in (False, True)], "sizes": {"pairs": 10}, "seed": 0, "notes": ["none"]}
+
+
 class Subject(NamedTuple):
     """The files of a directory, and what reads them; `others` are files that are written but not changed."""
 
@@ -106,6 +113,19 @@ def _write_parted(folder: Path) -> None:
 def _read_model(folder: Path) -> object:
     with np.errstate(over="ignore", invalid="ignore"):    # of weights that are huge after a change
         return MiniBERT.load(folder).encode(np.array([[2, 5, 3]]))
+
+
+OUTCOME = {"curve": {"name": "one", "seed": 0, "tokens": [9], "seconds": [0.5], "losses": [3.5]},
+           "scores": {"loss": 3.0}}
+
+
+def _write_outcome(folder: Path) -> None:
+    kept(folder, "one-0", {"model": {"num_layers": 2}, "ruler": None}, lambda: OUTCOME)
+
+
+def _read_outcome(folder: Path) -> object:
+    read = kept(folder, "one-0", {"model": {"num_layers": 2}, "ruler": None}, dict)
+    return Curve(**read["curve"]), read["scores"]
 
 
 def _write_torch_saved(folder: Path) -> None:
@@ -255,6 +275,7 @@ SUBJECTS: dict[str, Subject] = {
     "options": file("options.yaml", "steps: 3\nlearning-rate: 1e-3\ntasks: [a, b]\n", load_options),
     "experiment": file("lab.yaml", "config: debug\nset: [training.steps=5]\nseeds: [0, 1]\nruns:\n  a: []\n"
                        "  b: [model.block=pre_ln]\n", Experiment.read),
+    "outcome": Subject(_write_outcome, _read_outcome, ("outcomes/one-0.json",)),
     "CoNLL-U": file("some.conllu", CONLLU, lambda path: (has_entities(path), read_conllu(path))),
     "CoNLL": file("some.conll", "-DOCSTART- O\n\nthe O\ncat B-ANIMAL\nsat O\n\nParis B-PLACE\n", read_conll),
     "SQuAD": file("squad.json", json.dumps(SQUAD), read_questions),
@@ -271,6 +292,7 @@ SUBJECTS: dict[str, Subject] = {
                          lambda folder: _load_agreement(folder / "a"), ("a.text", "a.gold")),
     "compressed text": Subject(_write_compressed, _read_compressed, ("text.gz", "text.xz", "text.bz2")),
     "cache": Subject(_write_cached, _read_cached, ("entry.json",)),
+    "timeline": file("timeline.json", json.dumps(TIMELINE), timeline),
     "output of probe": file("probe.json", json.dumps(PROBE), probe_accuracy),
     "labels": file("labels.tsv", "yes\tno\nno\tno\nyes\tyes\n", confusion),
     "progress": Subject(lambda folder: ProgressFile(folder).note_hint("relu", 2), ProgressFile, ("exercises.json",)),

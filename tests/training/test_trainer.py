@@ -5,6 +5,7 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.loop import Listener, State
 from mini_bert.training.overfit import overfit
+from mini_bert.training.runs import run as run_module
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import baselines, resume_run, start_run
 from mini_bert.training.trainer import Trainer
@@ -157,6 +159,18 @@ def test_several_in_a_row_stop_the_run_with_its_checkpoint_whole(model_config, s
     with pytest.raises(NumericalError, match="lower learning rate"):
         trainer.train()
     assert resume_run(run).state.step == 4
+
+
+def test_another_budget_plans_the_steps_and_the_evaluations_again():
+    def planned(**changes):
+        trainer = SimpleNamespace(config=TrainingConfig(evaluations=20, **changes), state=State(
+            step=100, total_steps=100, seconds=50.0, evaluations=20))
+        run_module._plan_again(trainer)
+        return trainer.state.total_steps, trainer.state.evaluations
+
+    assert planned(budget="100s") == (200, 10)                # at the speed so far
+    assert planned(budget="10s") == (101, 19)                 # the next step ends the schedule
+    assert planned(steps=400) == (400, 5)
 
 
 def test_a_budget_decides_the_number_of_steps(model_config, settings, corpus, run):

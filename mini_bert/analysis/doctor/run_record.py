@@ -24,7 +24,7 @@ from ...text.corpora.corpus import Corpus
 from ...training.config import TrainingConfig
 from ...training.runs.checkpoints import newest_checkpoint, read_state, verify_checkpoint
 from ...training.runs.log import LOG, parse_record
-from ...training.runs.run import CONFIG, read_run
+from ...training.runs.run import CONFIG, read_run, run_directory
 
 LEAST_HELDOUT = 3             # held-out losses that make a curve
 _LARGEST = 1e30               # numbers in a log beyond this count as missing
@@ -60,11 +60,9 @@ class RunRecord:
     @classmethod
     def read(cls, run: str | PathLike[str], corpus: str | PathLike[str] | None = None) -> "RunRecord":
         """Read the run in a directory, or in the directory of a fit; `corpus` is for a corpus that has been moved."""
-        directory = Path(run)
+        directory = run_directory(run)
         if not directory.is_dir():
             raise CheckpointError(f"{directory} is not a directory; name the directory of a run.")
-        if not (directory / CONFIG).exists() and (directory / "run" / CONFIG).exists():
-            directory = directory / "run"
         made = cls(directory, read_run(directory), [], corpus)
         made._read_log()
         return made

@@ -10,9 +10,11 @@ from ...evaluation.masked_lm import Frequencies, evaluate_corpus
 from ...evaluation.segments import segment_losses
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import Corpus
+from ...text.corpora.sources import FileReading, find_sources
 from ...text.corpora.temporary import temporary_corpus
 from ..config_file import ConfigOption
 from ..output import Output, SeedOption, ThreadsOption, table
+from ..table_options import TextColumnOption, one_column
 from ..use.inference import Model, opened
 
 _PAGE = Path("evaluation.html")
@@ -20,8 +22,9 @@ _LENGTH = 64                  # default length of a sequence in tokens
 
 
 def evaluate_command(data: Annotated[list[str] | None, typer.Option(
-                         "--data", "-d", metavar="FILE", help="Text to evaluate on; may be repeated. Default of the "
-                                                              "comprehensive evaluation: pydocs.")] = None,
+                         "--data", "-d", metavar="FILE", help="Text to evaluate on, or a table of texts; may be "
+                                                              "repeated. Default of the comprehensive evaluation: "
+                                                              "pydocs.")] = None,
                      model: Model = "mini",
                      quick: Annotated[bool, typer.Option("--quick", help="Evaluate everything on small samples, in "
                                                                          "two or three minutes.")] = False,
@@ -32,6 +35,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                                                               help="Only these parts, such as pos,blimp.")] = None,
                      report: Annotated[Path | None, typer.Option(
                          "--report", metavar="FILE", help=f"The HTML report to write. Default: {_PAGE}")] = None,
+                     text_column: TextColumnOption = None,
                      train: Annotated[Path | None, typer.Option(
                          metavar="DIR", help="The prepared training corpus, whose n-grams the baselines count; by "
                                              "default they count the text itself.")] = None,
@@ -71,19 +75,20 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
 
     Example: mini-bert evaluate --segments --model run --data books.dev.txt
     """
+    reading = FileReading(text_column=one_column(text_column))
     if segments:
-        _in_segments(data or ["pydocs"], model, length, max_samples, threads, output)
+        _in_segments(data or ["pydocs"], reading, model, length, max_samples, threads, output)
     elif not data or quick or tasks is not None or only is not None or report is not None:
         from .evaluate_all import evaluate_everything
 
         evaluate_everything(model, data or ["pydocs"], tasks, train, only, quick, max_samples, report or _PAGE, output,
-                            length=length, threads=threads, seed=seed, fresh=fresh)
+                            length=length, threads=threads, seed=seed, fresh=fresh, reading=reading)
     else:
-        _masked(data, model, train, length, max_samples, threads, seed, output)
+        _masked(data, reading, model, train, length, max_samples, threads, seed, output)
 
 
-def _masked(data: list[str], model: str, train: Path | None, length: int | None, max_samples: int | None, threads: int,
-            seed: int, output: Output) -> None:
+def _masked(data: list[str], reading: FileReading, model: str, train: Path | None, length: int | None,
+            max_samples: int | None, threads: int, seed: int, output: Output) -> None:
     network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     length = min(_LENGTH, network.config.max_seq_length) if length is None else length
@@ -94,7 +99,7 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
         known = Corpus(train)
         known.require_vocabulary(tokenizer)
         frequencies = Frequencies(known, network.config.vocab_size)
-    with temporary_corpus(data, tokenizer) as corpus:
+    with temporary_corpus(find_sources(data, reading), tokenizer) as corpus:
         found = evaluate_corpus(network, corpus, split="train", length=length, seed=seed, threads=threads,
                                 frequencies=frequencies, max_sequences=max_samples)
     source = "the training corpus" if train is not None else "the text itself, without the token"
@@ -115,12 +120,12 @@ def _masked(data: list[str], model: str, train: Path | None, length: int | None,
         figures, "", by_position, "", by_frequency)
 
 
-def _in_segments(data: list[str], model: str, length: int | None, max_samples: int | None, threads: int,
-                 output: Output) -> None:
+def _in_segments(data: list[str], reading: FileReading, model: str, length: int | None, max_samples: int | None,
+                 threads: int, output: Output) -> None:
     network, tokenizer = opened(model)
     require_vocabulary(network, tokenizer)
     length = network.config.max_seq_length if length is None else length
-    with temporary_corpus(data, tokenizer) as corpus:
+    with temporary_corpus(find_sources(data, reading), tokenizer) as corpus:
         found = segment_losses(network, corpus, split="train", length=length, documents=max_samples, threads=threads)
     figures = table("memory", "loss", "perplexity", right=("memory", "loss", "perplexity"))
     for row in found.to_dict()["by_memory"]:

@@ -1,46 +1,44 @@
-"""mini-bert finetune and predict: train a model for a task, and use it."""
+"""mini-bert finetune: train a model for a task."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import TaskID, TextColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ...core.model import MiniBERT
-from ...core.registry import find, make, words
-from ...core.task_model import TaskModel
+from ...api.finetune import OPTIONS, Finetuning, counts
+from ...core.registry import words
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
+from ...evaluation.formats.tables import Columns
 from ...evaluation.statistics import over_seeds
 from ...evaluation.suite.result_cache import cached_result
-from ...evaluation.tasks.answers import answer_lines, too_long
-from ...evaluation.tasks.forgetting import masked_before_and_after
-from ...evaluation.tasks.run import find_rate, require_head, run_task, usual_learning_rate
-from ...evaluation.tasks.storage import claim_task, load_task, require_replaceable, save_task
-from ...evaluation.tasks.task_names import Task
-from ...inference.inputs import require_vocabulary
-from ...text.corpora.temporary import temporary_corpus
-from ...text.tokenizer import Tokenizer
-from ...training.finetune import FinetuneConfig, Progress
-from ...training.workers import workers
+from ...training.finder import Search
+from ...training.loop import Listener, State
 from ..config_file import ConfigOption, with_settings_of_file
-from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
-from ..use.inference import Model, files_of, lines, opened
-from .found_rates import search_data, shown_search
-from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Teaching, Temperature, Unlabelled
+from ..output import FreshOption, Output, SeedOption, ThreadsOption, shown_cost, table
+from ..table_options import LabelColumnOption, TextColumnOption
+from ..use.inference import Model, files_of
+from .found_rates import shown_search
+from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Temperature, Unlabelled
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
-                     dev: Annotated[str, typer.Option("--dev", metavar="FILE", help="Development data, to stop "
-                                                      "training, and to measure if there is no --test.")],
+                     dev: Annotated[str | None, typer.Option(
+                         "--dev", metavar="FILE", help="Development data, to stop training, and to measure if there is "
+                                                       "no --test. Default: a tenth of --train.")] = None,
                      test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test data, which "
                                                               "training does not see.")] = None,
-                     task: Annotated[str, typer.Option(help=f"One of {', '.join(words('task'))}.")] = "classification",
+                     task: Annotated[str | None, typer.Option(
+                         metavar="WORD", help=f"One of {', '.join(words('task'))}. Default: by the data.",
+                         show_default=False)] = None,
+                     text_column: TextColumnOption = None, label_column: LabelColumnOption = None,
+                     metric: Annotated[str | None, typer.Option(
+                         metavar="WORD", help=f"The figure that training raises: one of {', '.join(words('metric'))}. "
+                         "Default: the task's usual one.", show_default=False)] = None,
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
                                                               "model of the best seed by --dev, replacing an earlier "
@@ -59,7 +57,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                                          callback=with_settings_of_file, help="Another "
                                          "setting, such as layer_decay=0.9, freeze=embeddings or patience=2.")] = None,
                      seeds: Annotated[int, typer.Option(min=1, help="Number of runs, each with its own seed.")] = 1,
-                     max_samples: Annotated[int | None, typer.Option(min=2, help="Limit of examples per file.")] = None,
+                     max_samples: Annotated[int | None, typer.Option(
+                         min=2, help="Limit of training and of development examples; a test set stays whole.")] = None,
                      random_init: Annotated[bool, typer.Option(
                          "--random-init/--no-random-init", help="Also train from random weights.")] = True,
                      curve: Annotated[bool, typer.Option("--curve", help="Also train on 1, 3, 10 and 30 % of the "
@@ -75,8 +74,13 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     """Fine-tune a model for a task, and compare it with baselines. With --teacher, it also learns from the scores of a
     larger model that has learned the task (distillation).
 
-    Data: GLUE's TSV for classification and pair, CoNLL or CoNLL-U for ner, SQuAD's JSON for qa; or
-    hub:NAME:CONFIG:SPLIT.
+    Data: a table (CSV, TSV, JSON, JSON lines or Parquet) with a text and its label in each row; CoNLL, CoNLL-U or a
+    table of lists for ner, SQuAD's JSON for qa; or hub:NAME:CONFIG:SPLIT. Columns, delimiter and the task are found by
+    names and content, and said; texts longer than the model reads at once are read in overlapping windows.
+
+    Example: mini-bert finetune --train reviews.csv --out reviews.model
+
+    Example: mini-bert finetune --train pairs.csv --text-column first --text-column second --label-column similar
 
     Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
 
@@ -86,121 +90,75 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
     """
-    kind: type[Task[Any]] = find("task", task).named
-    network, tokenizer = opened(model)
-    require_vocabulary(network, tokenizer)
+    given = {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature, "augment": augment}
     forgotten = files_of("--forgetting", forgetting)
-    _check_first(out, forgotten, network)
-    if find_lr and learning_rate is not None:
-        raise ConfigError("--learning-rate and --find-lr both set the learning rate; give only one of them.")
-    rate = usual_learning_rate(network) if learning_rate is None else learning_rate
-    config = _config({"epochs": epochs, "optimiser": optimiser, "learning_rate": rate, "batch_size": batch_size,
-                      "threads": threads}, settings or [])
-    head = kind.head if head is None else head
-    require_head(head, kind.answers, network.config)
-    teaching = Teaching(teacher, {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature,
-                                  "augment": augment}, unlabelled, curve)
-
-    printed: list[dict[str, Any]] = []
+    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
+    asked = Finetuning(
+        train=train, dev=dev, test=test, task=task, columns=columns, metric=metric, model=model, out=out, head=head,
+        optimiser=optimiser, epochs=epochs, learning_rate=learning_rate, find_lr=find_lr, batch_size=batch_size,
+        settings=_settings(settings or []), seeds=seeds, max_samples=max_samples,
+        random_init=random_init, curve=curve, forgetting=forgetting or (), teacher=teacher,
+        teaching={name: value for name, value in given.items() if value is not None},
+        unlabelled=unlabelled, labels_alone=labels_alone, threads=threads, seed=seed)
+    display = _Display(output)
 
     def compute() -> dict[str, Any]:
-        data: Task[Any] = make("task", task, train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed,
-                               test=test)
-        output.say(_counts(data.notes))
-        printed.append(data.notes)
-        used, search = _searched(data, network, head, replace(config, seed=seed), output) if find_lr else (config, {})
-        with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
-            examples = teaching.examples(data, threads, seed, _reader(bar))
-            if examples is not None:
-                data.notes |= {"texts that the teacher labelled": len(examples.scores)}
-            result, best = run_task(data, network, used, seeds=range(seed, seed + seeds), head=head,
-                                    random_init=random_init, teaching=examples, labels_alone=labels_alone,
-                                    shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
-        if out is not None:
-            save_task(out, best, tokenizer, task, data.labels, {"from": model, "figures": result.to_dict()["mean"]},
-                      pairs=data.pairs, claim=claim)
-        return result.to_dict() | search | ({"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)}
-                                   if forgetting else {})
+        with display:
+            return asked.run(display).to_dict()
 
-    options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
-               "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
-               "test": test, "find_lr": find_lr, "labels_alone": labels_alone, **teaching.options()}
     # with --out always train, so that the saved model is the one that the results belong to
-    with nullcontext() if out is None else claim_task(out) as claim:
-        files: list[str | Path] = [model, train, dev, *([test] if test else []), *forgotten, *teaching.files]
-        found = cached_result("finetune", options, files, with_cost(compute), fresh=fresh or out is not None)
-    output.result({"task": task, "head": head, "model": model, **found, "out": str(out) if out else None},
-                  *([] if printed else [_counts(found["notes"]), ""]), *_shown(found, out))
+    files: list[str | Path] = [model, train, *(file for file in (dev, test) if file), *forgotten,
+                               *map(Path, asked.teachers.files)]
+    found = cached_result("finetune", asked.key(), files, with_cost(compute), fresh=fresh or out is not None)
+    output.result({"task": asked.guess.task, "head": asked.head_word, "model": model, **found,
+                   "out": str(out) if out else None},
+                  *([] if display.heard else [*map(escape, found["read"]), counts(found["notes"]), ""]),
+                  *_shown(found, out))
 
 
-def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
-    """Refuse before training what would fail after it."""
-    if out is not None:
-        require_replaceable(out)
-    if forgetting and not model.modules.predicts_words:
-        raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
+class _Display(Listener):
+    """A line with a bar for each run at a terminal, and sentences."""
+
+    def __init__(self, output: Output):
+        self.output, self.heard, console = output, False, Console(stderr=True, highlight=False, emoji=False)
+        self._bar = Progress(TextColumn("{task.description}"), BarColumn(),
+                             TextColumn("{task.completed:,.0f}/{task.total:,.0f}"), TextColumn("{task.fields[shown]}"),
+                             TimeRemainingColumn(), console=console, transient=True,
+                             disable=output.silent or not console.is_interactive)
+        self._line, self._best = TaskID(0), ""
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def began(self, trainer: Any) -> None:
+        self._best = ""
+        self._line = self._bar.add_task(trainer.name, total=trainer.state.total_steps, shown="")
+
+    def stepped(self, state: State, loss: float) -> None:
+        shown = f"loss {state.mean_loss:.3f}{self._best}" if state.smoothing else ""
+        self._bar.update(self._line, total=state.total_steps, completed=state.step, shown=shown)
+
+    def logged(self, record: dict[str, Any]) -> None:
+        self._best = f", best {record['best']:.1%}"
+
+    def said(self, message: str) -> None:
+        self.heard = True
+        self.output.say(escape(message))
 
 
-def _searched(data: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig,
-              output: Output) -> tuple[FinetuneConfig, dict[str, Any]]:
-    """The config with the rate that was found, and the search for the result."""
-    with output.progress("trials") as progress:
-        search = find_rate(data, model, config, head=head, progress=progress)
-    output.say(*shown_search(search), "")
-    return replace(config, learning_rate=search.suggestion), {"search": search_data(search)}
-
-
-def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: Tokenizer, texts: list[str],
-               threads: int) -> dict[str, Any]:
-    """Masked loss and accuracy on the texts, before and after."""
-    with temporary_corpus(texts, tokenizer) as corpus:
-        reports = masked_before_and_after(before, after, corpus, length=min(64, before.config.max_seq_length),
-                                          threads=threads)
-    return {name: {"loss": report.loss, "masked_accuracy": report.accuracy}
-            for name, report in zip(("before", "after"), reports, strict=True)}
-
-
-def _config(values: dict[str, Any], settings: list[str]) -> FinetuneConfig:
+def _settings(given: list[str]) -> dict[str, str]:
     changes: dict[str, str] = {}
-    for setting in settings:
+    for setting in given:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise ConfigError(f"{setting!r} is not a setting; write KEY=VALUE, such as layer_decay=0.9.")
-        if key in (*values, "seed"):
+        if key in OPTIONS:
             raise ConfigError(f"{key} cannot be set with --set; use the option --{key.replace('_', '-')}.")
         changes[key] = value
-    return FinetuneConfig.from_dict(values | changes)
-
-
-def _counts(notes: dict[str, Any]) -> str:
-    """The numbers of examples, and of those that were cut or left out."""
-    return ", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
-                     for name, value in notes.items())
-
-
-def _announcer(bar: Any) -> Callable[[str], Callable[[Progress], None]]:
-    def announce(name: str) -> Callable[[Progress], None]:
-        line: TaskID = bar.add_task(name, total=1, shown="")
-
-        def hear(progress: Progress) -> None:
-            score = "" if progress.best is None else f", best {progress.best:.1%}"
-            bar.update(line, total=progress.total, completed=progress.step, shown=f"loss {progress.loss:.3f}{score}")
-
-        return hear
-
-    return announce
-
-
-def _reader(bar: Any) -> Callable[[int, int], None]:
-    """Shows how many texts the teacher has read."""
-    lines: list[TaskID] = []
-
-    def hear(done: int, total: int) -> None:
-        if not lines:
-            lines.append(bar.add_task("the teacher reads", total=total, shown=f"{total:,} texts"))
-        bar.update(lines[0], completed=done)
-
-    return hear
+    return changes
 
 
 def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
@@ -218,6 +176,9 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
     shown: list[object] = [figures, f"Percent; {f'{seeds} seeds, with 95 % intervals' if seeds > 1 else 'one seed'}.",
                            "Measured on the test set, which training did not see." if found["dev_figures"] else
                            "Measured on the development set, which also stopped training; see --test."]
+    if "search" in found:
+        shown = [*shown_search(Search(**{field.name: found["search"][field.name] for field in fields(Search)})), "",
+                 *shown]
     if found["curve"]:
         curve = table("share of the data", names[0], right=("share of the data", names[0]))
         for share, value in found["curve"].items():
@@ -229,27 +190,3 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
             lost.add_row(name, f"{report['loss']:.3f}", f"{report['masked_accuracy']:.1%}")
         shown += ["", lost]
     return [*shown, shown_cost(found), *([f"The model: {escape(str(out))}"] if out is not None else [])]
-
-
-def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR",
-                                                        help="A model that `mini-bert finetune` saved, or a "
-                                                             "classifier of transformers.")],
-                    texts: Annotated[list[str] | None, typer.Argument(
-                        metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
-                                                  "pair, or question and text, by a tab.")] = None,
-                    threads: ThreadsOption = 0, *, output: Output) -> None:
-    """Predict with a fine-tuned model: the label of a text, its entities, or the answer to a question.
-
-    Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
-    """
-    saved = load_task(model)
-    given = texts or lines(None)
-    with workers(threads) as team:
-        found = answer_lines(saved, given, team)
-    rows = table("answer", "", "text", right=("",))
-    for answer in found:
-        rows.add_row(Text(answer.shown), f"{answer.probability:.1%}" if answer.probability is not None else "",
-                     Text(answer.text))
-    output.result({"model": str(model), "task": saved.task,
-                   "answers": [answer.to_dict() for answer in found]}, rows,
-                  *too_long(found, saved.model.config.max_seq_length))

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from ...fit import FitResult, Stopped, fit
 from ..output import Output, SeedOption, table
+from ..table_options import TextColumnOption, one_column
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set
-from .tokenizer import Files
+from .tokenizer import Files, Include, StrictFolder
 
 
 def fit_command(files: Files,
@@ -27,10 +28,13 @@ def fit_command(files: Files,
                 new_words: Annotated[int | None, typer.Option(min=0, help="With --from: maximum number of words to "
                                                               "add; default: 1,000.")] = None,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
+                include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
                 seed: SeedOption = 0, *, output: Output) -> None:
     """Make a model of your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
 
-    Ctrl-C saves; the same command continues. Use DIR as --model of other commands; the report is DIR/report.html.
+    Text, HTML and tables are read; files of a folder that cannot be read are left out and listed. Ctrl-C saves; the
+    same command continues, also with another --budget. Use DIR as --model of other commands; the report is
+    DIR/report.html.
 
     Example: mini-bert fit letters/ --out letters.model --budget 1h
 
@@ -40,8 +44,8 @@ def fit_command(files: Files,
     try:
         with display:
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
-                         vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, listener=display,
-                         say=display.said)
+                         vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, include=include or (),
+                         text_column=one_column(text_column), strict=strict, listener=display)
     except KeyboardInterrupt:                     # before or after training, which handles it itself
         fitted = Stopped(SIGINT, saved=True)
     if isinstance(fitted, Stopped):

@@ -63,7 +63,7 @@ def pretrain_command(data: Data,
     _train(trainer, display, out, output)
 
 
-def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
+def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run or of a fit.")],
                    data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
                                                              help="The corpus, if it has been moved.")] = None,
                    threads: Threads = 0, changes: Set = None, *, output: Output) -> None:
@@ -79,7 +79,7 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
         display.said(f"{run} is finished: {trainer.state.step:,} steps.")
     else:
         display.said(f"Continuing from step {trainer.state.step:,} of {trainer.state.total_steps:,}.")
-    _train(trainer, display, run, output)
+    _train(trainer, display, trainer.run or run, output)
 
 
 def _opening(trainer: Trainer, corpus: Corpus, training: TrainingConfig) -> str:

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from ...errors import InputError, VocabularyError
 from ...files import claimed
-from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
+from ...text.corpora.sources import FileReading, ReadingReport, Source, find_sources, paragraphs
 from ...text.learner import LearnerOf
 from ...text.opening import load_tokenizer as load_any
 from ...text.opening import require_free
 from ...text.tokenizer import Tokenizer
 from ..lines import read_lines
 from ..output import Output, progress_bar, table
+from ..table_options import TextColumnOption, one_column
 
 app = typer.Typer(no_args_is_help=True, add_completion=False,
                   help="Learn a vocabulary; encode, decode and inspect text.")
@@ -27,8 +28,15 @@ Files = Annotated[list[str], typer.Argument(
 Where = Annotated[str, typer.Option("--tokenizer", "-t", metavar="DIR", help="A tokenizer's directory or vocab.txt.")]
 Cased = Annotated[bool | None, typer.Option(
     "--cased/--uncased", help="For a vocabulary stored without saying whether it keeps case and accents.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")]
+StrictText = Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")]
+StrictFolder = Annotated[bool, typer.Option("--strict", help="Refuse files of a folder that cannot be read, and text "
+                                            "that is not UTF-8.")]
+Include = Annotated[list[str] | None, typer.Option("--include", metavar="PATTERN", help="Of folders, read only files "
+                                                   "such as *.md; may be repeated.", show_default=False)]
 Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; default: standard input.")]
+
+
+_LISTED = 5                   # files that were skipped
 
 
 @app.command("train")
@@ -46,7 +54,7 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                   prefix_space: Annotated[bool | None, typer.Option(
                       "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its first "
                       "word is like any other; default: no.")] = None,
-                  strict: Strict = False,
+                  include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
                   *, output: Output) -> None:
     """Learn a vocabulary from text. The same text gives the same vocabulary.
@@ -60,7 +68,8 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                                "alphabet_limit": alphabet_limit, "layout": layout, "add_prefix_space": prefix_space})
     with claimed(out, VocabularyError(f"Another process is writing {out}."), VocabularyError) as claim:
         require_free(out, overwrite)
-        sources, report = find_sources(files), ReadingReport()
+        reading = FileReading(tuple(include or ()), one_column(text_column), skip=not strict)
+        sources, report = find_sources(files, reading), ReadingReport()
         with progress_bar(quiet=output.quiet, of_bytes=True) as bar:
             task = bar.add_task("counting words", total=total_size(sources))
 
@@ -77,16 +86,17 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
     data = {"out": str(out), "kind": kind, "vocab_size": len(made), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
-    output.result(data, f"{len(made):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
+    fewer = f", fewer than --vocab-size {vocab_size}," if len(made) < vocab_size else ""       # the text has no more
+    output.result(data, f"{len(made):,} tokens{fewer} from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
-                  *replaced_bytes(report.invalid, report.first_invalid))
+                  *replaced_bytes(report.invalid, report.first_invalid), *skipped_files(report.skipped))
 
 
 @app.command("encode")
 def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None,
                    no_special: Annotated[bool, typer.Option(
                        "--no-special", help="Omit special tokens such as \\[CLS].")] = False,
-                   strict: Strict = False, *, output: Output) -> None:
+                   strict: StrictText = False, *, output: Output) -> None:
     """Print the token ids of a text, one line of ids per line of text.
 
     Example: mini-bert tokenizer encode --tokenizer DIR "The cat sat."
@@ -113,7 +123,7 @@ def decode_command(ids: Annotated[list[str] | None, typer.Argument(
 
 
 @app.command("inspect")
-def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None, strict: Strict = False,
+def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Cased = None, strict: StrictText = False,
                     *, output: Output) -> None:
     """Show a text word by word: tokens, ids, and the character positions in the text.
 
@@ -144,6 +154,15 @@ def replaced_bytes(count: int, first: str | None) -> list[str]:
     """A warning about bytes that are not UTF-8, if there are any."""
     return [f"[yellow]{count:,} bytes were not UTF-8 and were replaced, the first in {escape(str(first))}.[/yellow]"] \
         if count else []
+
+
+def skipped_files(skipped: dict[str, str]) -> list[str]:
+    """A warning about files of folders that were left out, with the first of them."""
+    if not skipped:
+        return []
+    shown = "; ".join(escape(reason) for reason in list(skipped.values())[:_LISTED])
+    return [f"[yellow]{len(skipped):,} file{'s' if len(skipped) > 1 else ''} of folders cannot be read and were "
+            f"skipped: {shown}{' ...' if len(skipped) > _LISTED else ''}[/yellow]"]
 
 
 def load_tokenizer(where: str, cased: bool | None) -> Tokenizer:

@@ -19,10 +19,11 @@ from ...files import write_files
 from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
-from ...text.corpora.sources import ReadingReport, find_sources
+from ...text.corpora.sources import FileReading, find_sources, numbered_texts
 from ...text.opening import load_tokenizer
 from ...text.tokenizer import Tokenizer
 from ..output import Output, table
+from ..table_options import TextColumnOption, one_column
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
                                     "one, the directory of a run or a fit, or one from Hugging Face.")]
@@ -44,33 +45,46 @@ def files_of(option: str, names: list[str] | None) -> list[Path]:
 
 
 class TextLine(NamedTuple):
-    """A line that is not blank, and its place."""
+    """A line, and its place."""
 
     text: str
     file: str                 # - for standard input
     number: int               # in its file, from 1
 
 
-def text_lines(files: list[str] | None) -> list[TextLine]:
-    """The lines of the files, or of standard input, that are not blank."""
-    found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"])
-             for number, line in enumerate(source.lines(ReadingReport(), strict=False), 1) if line]
-    if not found:
+def text_lines(files: list[str] | None, text_column: list[str] | None = None, *,
+               blank: bool = False) -> list[TextLine]:
+    """The lines of the files, or of standard input, and the rows of tables: with `blank` all, otherwise those with
+    text."""
+    reading = FileReading(text_column=one_column(text_column))
+    found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"], reading)
+             for number, line in numbered_texts(source) if line or blank]
+    if not any(line.text for line in found):
         raise InputError("The input has no text; give at least one line that is not blank.")
     return found
 
 
 def lines(files: list[str] | None) -> list[str]:
-    """The texts of `text_lines`."""
+    """The texts of the lines that are not blank."""
     return [line.text for line in text_lines(files)]
 
 
-def _truncated(texts: int, model: MiniBERT) -> list[str]:
-    """A sentence about truncated texts, if there are any."""
+def said_of_blank(given: list[TextLine], what: str) -> list[str]:
+    """A sentence about blank lines, if there are any."""
+    blank = [line for line in given if not line.text]
+    if not blank:
+        return []
+    place = f"{blank[0].file}, line {blank[0].number}" if blank[0].file != "-" else f"line {blank[0].number}"
+    return [f"{len(blank):,} of {len(given):,} lines {'is' if len(blank) == 1 else 'are'} blank, first "
+            f"{escape(place)}: {what}."]
+
+
+def _in_windows(texts: int, model: MiniBERT, what: str) -> list[str]:
+    """A sentence about texts that were read in windows, if there are any."""
     if not texts:
         return []
-    return [f"{texts:,} {'text was' if texts == 1 else 'texts were'} truncated to the model's "
-            f"{model.config.max_seq_length} tokens."]
+    return [f"{texts:,} text{' was' if texts == 1 else 's were'} longer than the model's {model.config.max_seq_length} "
+            f"tokens, and read in overlapping windows; {what}."]
 
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
@@ -107,13 +121,17 @@ def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: s
 
 
 def embed_command(files: Annotated[list[str] | None, typer.Argument(
-                      metavar="[FILE]...", help="Files with one text per line; default: standard input.")] = None,
-                  model: Model = "mini",
+                      metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                  = None,
+                  model: Model = "mini", text_column: TextColumnOption = None,
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
                   batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
                       "--normalise/--raw", help="Scale vectors to length 1.")] = True, *, output: Output) -> None:
-    """Turn sentences, one per line, into vectors: JSON lines on standard output, or a .npy file.
+    """Turn texts, one per line or per row of a table, into vectors: JSON lines on standard output, or a .npy file.
+
+    Each line has its vector, a blank one that of an empty text. A text longer than the model reads at once has the mean
+    of its windows' vectors, weighted by tokens.
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """
@@ -122,19 +140,21 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
     if out is not None and not out.parent.is_dir():
         raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
     network, tokenizer = opened(model)
-    texts, too_long = lines(files), list[int]()
+    given, too_long = text_lines(files, text_column, blank=True), list[int]()
+    texts = [line.text for line in given]
     with output.progress("embedding", len(texts)) as progress:
         vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
                         progress=progress)
-    cut = _truncated(len(too_long), network)
+    said = [*said_of_blank(given, "its vector is that of an empty text"),
+            *_in_windows(len(too_long), network, "their vectors are the mean over the windows")]
     if out is not None:
         write_files(out.parent, {out.name: _npy(vectors)})
         output.result({"out": str(out), "shape": vectors.shape, "too_long": too_long},
-                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *cut)
+                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *said)
     elif output.as_json:
         output.result({"model": model, "texts": texts, "vectors": vectors.tolist(), "too_long": too_long})
     else:
-        for sentence in cut:
+        for sentence in said:
             print(sentence, file=sys.stderr)          # standard output holds the vectors
         for text, vector in zip(texts, vectors, strict=True):
             json.dump({"text": text, "vector": [round(float(x), 6) for x in vector]}, sys.stdout, ensure_ascii=False)
@@ -150,15 +170,16 @@ def _npy(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
 
 def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
-                        metavar="[FILE]...", help="Files with one text per line; default: standard input.")] = None,
-                    model: Model = "mini",
+                        metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                    = None,
+                    model: Model = "mini", text_column: TextColumnOption = None,
                     top: Top = 5, batch_size: Batch = 32, *, output: Output) -> None:
     """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = opened(model)
-    given, too_long = text_lines(files), list[int]()
+    given, too_long = text_lines(files, text_column), list[int]()
     with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
                         too_long=too_long, progress=progress)
@@ -168,13 +189,12 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
     for neighbour, place in zip(found, places, strict=True):
         rows.add_row(f"{neighbour.cosine:.3f}", *([Text(place.file)] if several else []), f"{place.number:,}",
                      Text(neighbour.text))
-    query_cut = len(tokenizer.encode(query)) > network.config.max_seq_length
+    long_query = len(tokenizer.encode(query)) > network.config.max_seq_length
     output.result(
-        {"query": query, "query_too_long": query_cut, "too_long": len(too_long),
+        {"query": query, "query_too_long": long_query, "too_long": len(too_long),
          "neighbours": [{"text": n.text, "file": place.file, "line": place.number, "cosine": n.cosine}
                         for n, place in zip(found, places, strict=True)]},
-        rows, *(["The query was truncated: it is longer than the model's maximum length."] if query_cut else []),
-        *_truncated(len(too_long), network))
+        rows, *_in_windows(len(too_long) + long_query, network, "their vectors are the mean over the windows"))
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
@@ -184,7 +204,10 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
 
     Example: mini-bert score "The cat sat." "The cat sats."
     """
-    texts = texts or lines(None)
+    said = list[str]()
+    if not texts:
+        given = text_lines(None, blank=True)
+        texts, said = [line.text for line in given], said_of_blank(given, "it has no score")
     network, tokenizer = opened(model)
     found = score(network, tokenizer, texts, batch_size=batch_size)
     figures = ("log-likelihood", "per token", "perplexity")
@@ -195,4 +218,4 @@ def score_command(texts: Annotated[list[str] | None, typer.Argument(
         rows.add_row(*values, Text(text))
     output.result(
         {"model": model, "scores": [{"text": text, **r._asdict(), "perplexity": r.perplexity if r.tokens else None}
-                                    for text, r in zip(texts, found, strict=True)]}, rows)
+                                    for text, r in zip(texts, found, strict=True)]}, rows, *said)

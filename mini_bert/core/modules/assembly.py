@@ -13,11 +13,13 @@ from .heads.replaced_tokens import ReplacedTokensHead
 
 
 class TaskSpec(NamedTuple):
-    """The head of a task: its word, the number of its outputs, and the names of its labels, if they have any."""
+    """The head of a task: its word, the number of its outputs, the names of its labels, if they have any, and the word
+    of the loss that it learned from."""
 
     head: str
     outputs: int
     labels: tuple[str, ...] = ()
+    loss: str = "cross_entropy"
 
 
 class Modules:

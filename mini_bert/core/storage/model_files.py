@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...errors import CheckpointError
 from ...files import save_files
+from ...late import complete
 from ...readers import exists, read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
@@ -107,7 +108,7 @@ class MiniLayout:
         return True
 
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
-        words = [*config.words(), *([] if task is None else [("task_head", task.head)])]
+        words = [*config.words(), *([] if task is None else [("task_head", task.head), ("task_loss", task.loss)])]
         described = {} if task is None else {_TASK: {**task._asdict(), "labels": list(task.labels)}}
         return {**self._marker, **config.to_dict(), **described, **plugins_of(words)}, dict(params)
 
@@ -115,10 +116,12 @@ class MiniLayout:
 def _read_task(described: Any, source: str) -> TaskSpec:
     head, outputs, labels = (described.get(key) if isinstance(described, dict) else None
                              for key in ("head", "outputs", "labels"))
-    if not isinstance(head, str) or type(outputs) is not int or not 1 <= outputs <= _MOST_OUTPUTS \
-            or not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise CheckpointError(f"{source}: {_TASK} must have a head, a number of outputs and a list of labels.")
-    return TaskSpec(head, outputs, tuple(labels))
+    loss = described.get("loss", "cross_entropy") if isinstance(described, dict) else None
+    if not isinstance(head, str) or not isinstance(loss, str) or type(outputs) is not int \
+            or not 1 <= outputs <= _MOST_OUTPUTS or not isinstance(labels, list) \
+            or not all(isinstance(label, str) for label in labels):
+        raise CheckpointError(f"{source}: {_TASK} must have a head, a number of outputs, a list of labels and a loss.")
+    return TaskSpec(head, outputs, tuple(labels), loss)
 
 
 _layouts: list[Layout] = [MiniLayout()]
@@ -126,7 +129,12 @@ _layouts: list[Layout] = [MiniLayout()]
 
 def register_layout(layout: Layout) -> None:
     """Make a layout known; the one registered last is asked first."""
-    _layouts.insert(0, layout)
+    _known_layouts().insert(0, layout)
+
+
+def _known_layouts() -> list[Layout]:
+    complete("layouts")
+    return _layouts
 
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
@@ -141,7 +149,7 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
         raise CheckpointError(f"{broken} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     known = described.get("model_type")
-    by_choice = sorted(_layouts, key=lambda layout: known not in layout.model_types)
+    by_choice = sorted(_known_layouts(), key=lambda layout: known not in layout.model_types)
     layout = next(layout for layout in by_choice if layout.fits(config, task))
     description, tensors = layout.write(config, task, params)
     description = {**(described if known in layout.model_types else layout.defaults), **description}
@@ -171,7 +179,7 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
     digest = description.pop(VOCABULARY, None)
     if digest is not None and not isinstance(digest, str):
         raise CheckpointError(f"{path / CONFIG} has the {VOCABULARY} {str(digest)[:100]}, which is not text.")
-    layout = next((layout for layout in _layouts if layout.claims(description)), None)
+    layout = next((layout for layout in _known_layouts() if layout.claims(description)), None)
     if layout is None:
         raise _unknown_type(path / CONFIG, description)
     opened = layout.read(description, tensors, str(path))
@@ -179,7 +187,7 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
 
 
 def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError:
-    known = sorted({name for layout in _layouts for name in layout.model_types})
+    known = sorted({name for layout in _known_layouts() for name in layout.model_types})
     word = description.get("model_type")
     near = get_close_matches(str(word)[:100], known, n=1, cutoff=0.0)[0]
     return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, "

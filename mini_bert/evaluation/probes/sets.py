@@ -98,7 +98,7 @@ class ProbeSets:
 def probe_sets(model: MiniBERT, tokenizer: Tokenizer, train: Sequence[Sentence], test: Sequence[Sentence],
                dev: Sequence[Sentence] | None = None, *, max_samples: int | None = None, seed: int = 0,
                max_bytes: int = MAX_BYTES) -> ProbeSets:
-    """Prepare the three sets, each with at most `max_samples` sentences drawn by the seed.
+    """Prepare the three sets, those to train and to choose by with at most `max_samples` sentences drawn by the seed.
 
     Without `dev`, a tenth of the training sentences is used as the development set. The sentences do not depend on the
     size of the model: if the vectors of all layers exceed `max_bytes`, fewer layers are held at a time.
@@ -109,7 +109,7 @@ def probe_sets(model: MiniBERT, tokenizer: Tokenizer, train: Sequence[Sentence],
     for split, sentences in sets.items():
         if not sentences:
             raise DataError(f"The {split} set has no sentences.")
-        if max_samples is not None and max_samples < len(sentences):
+        if max_samples is not None and max_samples < len(sentences) and split != "test":
             notes.append(f"{split}: {max_samples:,} of {len(sentences):,} sentences were drawn")
             sets[split] = sampled(sentences, max_samples, seed, "probe sample", split)
     if dev is None:

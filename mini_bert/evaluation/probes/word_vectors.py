@@ -1,8 +1,7 @@
 """A vector for each word of annotated sentences, at every layer of a model.
 
 Each word is tokenised separately, so that its pieces are known exactly. A sentence longer than the model's maximum is
-split into windows that overlap by about half; each word's vector comes from the window in which it is further from
-the edge. No word is lost.
+read in windows (inference/windows.py). No word is lost.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...inference.inputs import pad_sequences, require_vocabulary, some_ids
+from ...inference.windows import windows
 from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..result import Result
@@ -57,7 +57,7 @@ def align_words(tokenizer: Tokenizer, sentences: Iterable[Sequence[str]],
         raise InputError(f"A model of {max_seq_length} tokens has no room for words between special tokens, such as "
                          "[CLS] and [SEP].")
     known = _WordIds(tokenizer, room)
-    windows: list[list[int]] = []
+    made: list[list[int]] = []
     window: list[int] = []
     start: list[int] = []
     pieces: list[int] = []
@@ -66,23 +66,20 @@ def align_words(tokenizer: Tokenizer, sentences: Iterable[Sequence[str]],
     for words in sentences:
         ids = [known[word] for word in words]
         lengths = [len(word) for word in ids]
-        spans = [(0, len(ids))] if sum(lengths) <= room else _spans(lengths, room)
-        windowed += len(spans) > 1
-        for k, (first, last) in enumerate(spans):
-            # of the words in two windows, the first half takes its vectors from the earlier one
-            begin = (first + spans[k - 1][1]) // 2 if k else 0
-            end = (spans[k + 1][0] + last) // 2 if k + 1 < len(spans) else last
+        found = windows(lengths, room)
+        windowed += len(found) > 1
+        for first, last, begin, end in found:
             place = before + sum(lengths[first:begin])
             for length in lengths[begin:end]:
-                window.append(len(windows))
+                window.append(len(made))
                 start.append(place)
                 place += length
-            windows.append(tokenizer.with_special([i for word in ids[first:last] for i in word]))
+            made.append(tokenizer.with_special([i for word in ids[first:last] for i in word]))
         pieces += lengths
         offsets.append(len(pieces))
         known.count(words)
     report = AlignmentReport(len(offsets) - 1, len(pieces), windowed, known.cut, known.empty, known.unknown)
-    return Alignment(windows, np.array(window, np.int64), np.array(start, np.int64), np.array(pieces, np.int64),
+    return Alignment(made, np.array(window, np.int64), np.array(start, np.int64), np.array(pieces, np.int64),
                      np.array(offsets, np.int64), report)
 
 
@@ -108,26 +105,6 @@ class _WordIds(dict[str, list[int]]):
             if word in self._odd:
                 cut, empty, unknown = self._odd[word]
                 self.cut, self.empty, self.unknown = self.cut + cut, self.empty + empty, self.unknown + unknown
-
-
-def _spans(lengths: list[int], room: int) -> list[tuple[int, int]]:
-    """Windows of whole words [first, end), each as long as possible, the next starting halfway through the previous."""
-    spans: list[tuple[int, int]] = []
-    first = 0
-    while True:
-        last, used = first, 0
-        while last < len(lengths) and used + lengths[last] <= room:
-            used += lengths[last]
-            last += 1
-        spans.append((first, last))
-        if last == len(lengths):
-            return spans
-        half = 0
-        following = first
-        while following < last and half + lengths[following] <= max(used // 2, 1):
-            half += lengths[following]
-            following += 1
-        first = max(following, first + 1)
 
 
 # ---------------------------------------------------------------- vectors

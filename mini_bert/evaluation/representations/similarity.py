@@ -22,7 +22,7 @@ from ...core.arrays import BoolArray, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...text.corpora.sentences import split_sentences
-from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
 from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
 from ..built_in import built_in_words
@@ -194,7 +194,7 @@ class SemanticReport(Result):
 
 def probe_semantic_knowledge(model: MiniBERT, tokenizer: Tokenizer | None = None,
                              names: Sequence[str | PathLike[str]] | None = None, *,
-                             text: Sequence[str] | None = None, layers: Sequence[int] | None = None,
+                             text: Sequence[str | Source] | None = None, layers: Sequence[int] | None = None,
                              contexts: int = CONTEXTS, max_samples: int | None = None, seed: int = 0,
                              threads: int = 0, progress: ProgressCallback | None = None) -> SemanticReport:
     """Similarity and analogies of the named files, for static vectors and those of `layers`, all by default.

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...inference.inputs import require_vocabulary
 from ...text.corpora.corpus import MANIFEST, Corpus
 from ...text.corpora.sentences import split_sentences
-from ...text.corpora.sources import ReadingReport, find_sources, paragraphs
+from ...text.corpora.sources import FileReading, ReadingReport, Source, find_sources, paragraphs
 from ...text.corpora.temporary import temporary_corpus
 from ...text.tokenizer import Tokenizer
 from ..formats.conllu import Sentence
@@ -77,12 +77,14 @@ class EvaluationContext:
 
     def __init__(self, model: MiniBERT, tokenizer: Tokenizer, text: Sequence[str], tasks: TaskFolder,
                  sizes: SampleSizes, *, train: str | PathLike[str] | None = None, length: int = 64, seed: int = 0,
-                 threads: int = 0, report: ReportProgress | None = None):
+                 threads: int = 0, report: ReportProgress | None = None,
+                 reading: FileReading | None = None):
         require_vocabulary(model, tokenizer)
         if not 3 <= length <= model.config.max_seq_length:
             raise InputError(f"The length must be 3 to {model.config.max_seq_length} tokens, as the model allows, not "
                              f"{length}.")
         self.model, self.tokenizer, self.text, self.tasks, self.sizes = model, tokenizer, list(text), tasks, sizes
+        self.reading = reading
         self.train = None if train is None else Path(train)
         self.length, self.seed, self.threads = length, seed, threads
         self.report: ReportProgress = report or (lambda what, done, total: None)
@@ -104,7 +106,7 @@ class EvaluationContext:
     @cached_property
     def corpus(self) -> Corpus:
         """The tokenised text."""
-        return self._open.enter_context(temporary_corpus(self.text, self.tokenizer))
+        return self._open.enter_context(temporary_corpus(self.sources(), self.tokenizer))
 
     @cached_property
     def training_corpus(self) -> Corpus | None:
@@ -137,9 +139,13 @@ class EvaluationContext:
             self._read[path] = load_sentences(path)
         return self._read[path]
 
+    def sources(self) -> list[Source]:
+        """The sources of the text."""
+        return find_sources(self.text, self.reading)
+
     def text_sentences(self, most: int, purpose: str) -> list[str]:
         """At most `most` sentences of moderate length from the text, drawn by the seed."""
-        found = [sentence for paragraph in paragraphs(find_sources(self.text), ReadingReport()) if paragraph is not None
+        found = [sentence for paragraph in paragraphs(self.sources(), ReadingReport()) if paragraph is not None
                  for sentence in split_sentences(paragraph) if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
         if not found:
             raise InputError(f"The text has no sentence of {_WORDS[0]} to {_WORDS[1]} words.")
@@ -147,7 +153,7 @@ class EvaluationContext:
 
     def text_files(self) -> list[Path]:
         """The files of the text and of the training corpus."""
-        named = [Path(source.name) for source in find_sources(self.text)]
+        named = [Path(source.name) for source in self.sources()]
         return named if self.train is None else [*named, self.train / MANIFEST, self.train / "tokens.bin"]
 
     def untrained(self) -> MiniBERT:

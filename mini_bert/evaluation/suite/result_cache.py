@@ -35,7 +35,7 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     digest = blake2b(digest_size=16)
     digest.update(json.dumps([what, dict(options), _code()], sort_keys=True, default=str).encode())
     for file in (*files, *plugin_paths()):
-        digest.update(_digest(model_directory(file)).encode())
+        digest.update(content_digest(model_directory(file)).encode())
     folder, name = cache_folder(), f"{what}-{digest.hexdigest()}.json"
     if not fresh:
         with suppress(DataError):         # a damaged entry is computed again
@@ -48,11 +48,12 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     return result
 
 
-def _digest(path: Path) -> str:
+def content_digest(path: Path) -> str:
+    """Of a file, or of the files of a directory that can belong to a model."""
     if path.is_dir():
         files = sorted(file for pattern in ("*", "*/*") for file in path.glob(pattern)
                        if file.suffix in _OF_A_MODEL and file.is_file())
-        parts = [f"{file.relative_to(path).as_posix()}:{_digest(file)}" for file in files]
+        parts = [f"{file.relative_to(path).as_posix()}:{content_digest(file)}" for file in files]
         return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
     digest = blake2b(digest_size=16)
     if not path.is_file():

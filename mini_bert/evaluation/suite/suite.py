@@ -20,9 +20,10 @@ import numpy as np
 
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError, NumericalError
+from ...text.corpora.sources import FileReading
 from ...text.tokenizer import Tokenizer
 from ...training.runs.process_memory import peak_resident_bytes
-from ..formats.agreement import agreement_files, read_agreement
+from ..formats.agreement import read_agreement
 from ..formats.lama import read_facts
 from ..formats.minimal_pairs import read_minimal_pairs
 from ..formats.reading import load_questions
@@ -119,7 +120,8 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
                              tasks: str | PathLike[str] | None = None, train: str | PathLike[str] | None = None,
                              sizes: SampleSizes = FULL, only: Sequence[str] | None = None, length: int | None = None,
                              seed: int = 0, threads: int = 0, fresh: bool = False,
-                             listener: EvaluationListener | None = None) -> EvaluationReport:
+                             listener: EvaluationListener | None = None,
+                             reading: FileReading | None = None) -> EvaluationReport:
     """Evaluate a model on text files and a folder of tasks.
 
     The n-gram baselines count `train`, the prepared training corpus, or by default the text itself.
@@ -130,12 +132,12 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
     parts: list[dict[str, Any]] = []
     left_out: list[dict[str, str]] = []
     with EvaluationContext(model, tokenizer, text, folder, sizes, train=train, length=length, seed=seed,
-                           threads=threads, report=listener.progress) as context:
+                           threads=threads, report=listener.progress, reading=reading) as context:
         if train is not None:
             assert context.training_corpus is not None  # a missing corpus, or another vocabulary, is refused here
         text_files = context.text_files()
         options = {"model": _fingerprint(model, tokenizer), "sizes": asdict(sizes), "length": length, "seed": seed,
-                   "text": list(text), "train": train is not None,
+                   "text": list(text), "reading": asdict(reading or FileReading()), "train": train is not None,
                    "versions": [platform.python_version(), np.__version__]}
         _check(context, {PARTS[name].needs for name in names if _why_not(context, PARTS[name]) is None})
         for number, name in enumerate(names):
@@ -152,8 +154,8 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
 
             reason = _why_not(context, part)
             if reason is None:
-                files = text_files + ([] if part.needs is None else _files(folder, part.needs))
-                files += _files(folder, "entities") if name == "forgetting" and folder.entities else []
+                files = text_files + ([] if part.needs is None else folder.files_of(part.needs))
+                files += folder.files_of("entities") if name == "forgetting" and folder.entities else []
                 named = [f"{file.parent.name}/{file.name}" for file in files]     # results contain these names
                 try:
                     found = cached_result(f"evaluate-{name}", {**options, "files": named}, files, compute, fresh=fresh)
@@ -188,18 +190,6 @@ def _fingerprint(model: MiniBERT, tokenizer: Tokenizer) -> str:
     return digest.hexdigest()
 
 
-# -------------------------------------------------------------------- the files of tasks
-
-
-def _files(folder: TaskFolder, needs: str) -> list[Path]:
-    found = getattr(folder, needs)
-    if needs in ("treebank", "entities"):
-        return list(found.files())
-    if needs == "texts":
-        return [path for pair in found for path in (pair.train, pair.dev)]
-    return [file for path in found for file in agreement_files(path)] if needs == "agreement" else list(found)
-
-
 def _check(context: EvaluationContext, needed: set[str | None]) -> None:
     """Read every file that will be used, so that a malformed one is reported at once and not hours later.
 
@@ -209,7 +199,7 @@ def _check(context: EvaluationContext, needed: set[str | None]) -> None:
         "treebank": context.sentences, "entities": context.sentences, "texts": _any_texts,
         "questions": load_questions, "pairs": read_minimal_pairs, "facts": read_facts, "words": read_words}
     for needs in sorted(filter(None, needed)):
-        files = _files(context.tasks, needs)
+        files = context.tasks.files_of(needs)
 
         def read(needs: str = needs, files: Sequence[Path] = files) -> dict[str, Any]:
             if needs == "agreement":

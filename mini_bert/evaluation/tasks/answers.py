@@ -1,14 +1,10 @@
 """Predictions for lines of text, for every kind of task: the output of `mini-bert predict`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core.arrays import Array
 from ...core.modules.heads.tasks import Answers
-from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...text.wordpiece.normalise import normaliser
 from ...training.workers import Workers
@@ -16,24 +12,31 @@ from ..formats.squad import Question
 from ..formats.tables import Labelled
 from .bio import entity_spans, is_bio
 from .encode import encode_questions, encode_texts, encode_words
-from .predict import answers, labels_of_words, scores_of_texts
+from .predict import answers, labels_of_words, values_of_texts
 from .storage import SavedTask
 
 # what was done to lines that are too long for the model, and the message about it
-_CUT = {"cut": "cut: only their first {longest} tokens were read",
-        "in_parts": "read in several parts, because they have more than {longest} tokens",
+_CUT = {"in_windows": "read in overlapping windows, because they have more than {longest} tokens; their scores are the "
+                      "mean over the windows",
+        "cut": "read with the shorter text cut to half of {longest} tokens",
+        "in_parts": "read in overlapping windows, because they have more than {longest} tokens",
         "words_cut": "read with cut words, because a single word has more than {longest} tokens",
         "question_cut": "read with the question cut, because it has more than half of {longest} tokens"}
 
 
 @dataclass(frozen=True)
 class LineAnswer:
-    """The prediction for a line."""
+    """The prediction for a line, or for a text of a table; `probabilities` are of all labels, if it has labels."""
 
     text: str
     shown: str
     probability: float | None
     detail: dict[str, Any]
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        found: dict[str, float] = self.detail.get("probabilities", {})
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         return {"text": self.text, "answer": self.shown, "probability": self.probability, **self.detail}
@@ -70,39 +73,18 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
                 if saved.pairs is not None else "one text, or two separated by a tab"
             raise DataError(f"Line {number} has {1 + len(others)} columns; this model takes {wanted}.")
         records.append(Labelled(first, others[0] if others else None, ""))
-    config = saved.model.config
+    return [replace(answer, text=line) for answer, line in zip(answer_records(saved, records, team), lines,
+                                                               strict=True)]
+
+
+def answer_records(saved: SavedTask, records: Sequence[Labelled], team: Workers) -> list[LineAnswer]:
+    """The labels or numbers of texts, or of pairs of texts."""
+    config, loss = saved.model.config, saved.model.loss
     encoded = encode_texts(records, saved.tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
-    problem = saved.model.described.get("problem_type") or ("regression" if len(saved.labels) == 1 else "")
-    read = _PROBLEMS.get(problem, _one_label)
-    answers = [read(row, saved.labels) for row in scores_of_texts(saved.model, encoded, team)]
-    return [LineAnswer(line, shown, probability, {**detail, "cut": number in encoded.long})
-            for number, (line, (shown, probability, detail)) in enumerate(zip(lines, answers, strict=True))]
-
-
-_Reading = tuple[str, float | None, dict[str, Any]]
-
-
-def _one_label(scores: Array, labels: Sequence[str]) -> _Reading:
-    row, _ = softmax_forward(scores)
-    best = int(row.argmax())
-    return labels[best], float(row[best]), {"probabilities": dict(zip(labels, map(float, row), strict=True))}
-
-
-def _numbers(scores: Array, labels: Sequence[str]) -> _Reading:
-    """A regression: the scores are the answer."""
-    return ", ".join(f"{score:.4f}" for score in scores), None, {"values": dict(zip(labels, map(float, scores),
-                                                                                    strict=True))}
-
-
-def _several_labels(scores: Array, labels: Sequence[str]) -> _Reading:
-    """Each label holds or not, whatever the others do: its probability is a sigmoid of its own score."""
-    row = (1 + np.tanh(scores / 2)) / 2
-    chosen = [label for label, p in zip(labels, row, strict=True) if p >= 0.5]
-    return ", ".join(chosen) or "none", None, {"probabilities": dict(zip(labels, map(float, row), strict=True))}
-
-
-# how transformers says that its scores are not of one label per text
-_PROBLEMS = {"regression": _numbers, "multi_label_classification": _several_labels}
+    answers = [loss.reading(row, saved.labels) for row in values_of_texts(saved.model, encoded, team)]
+    return [LineAnswer(record.text, answer.shown, answer.probability, {
+        loss.figures: answer.figures, "in_windows": number in encoded.long, "cut": number in encoded.shortened})
+            for number, (record, answer) in enumerate(zip(records, answers, strict=True))]
 
 
 def word_spans(line: str) -> Iterator[WordSpan]:

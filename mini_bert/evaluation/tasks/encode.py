@@ -1,6 +1,6 @@
 """Encode the examples of a task as sequences of ids, ready for batching.
 
-Examples that are too long for the model are cut, or split into windows, and counted.
+Examples longer than the model reads at once become several sequences (inference/windows.py), and are counted.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,11 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ...core.arrays import Targets
 from ...core.task_model import TaskBatch
 from ...errors import DataError
 from ...inference.inputs import pad_sequences, some_ids
+from ...inference.windows import pair_parts, text_parts, windows
 from ...text.tokenizer import Tokenizer
 from ..formats.squad import Question
 from ..formats.tables import Labelled
@@ -22,25 +24,29 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass
 class Encoded:
-    """Sequences with their answers; `owners` is the index of the example that each sequence comes from."""
+    """Sequences with their answers; `owners` is the index of the example that each sequence comes from.
+
+    The scores of a text are the mean of those of its sequences, by their `weights`. Each answer is a whole number.
+    """
 
     pad: int
     rows: list[list[int]] = field(default_factory=list)
     types: list[list[int]] | None = None              # token types, if the model has them
-    answers: list[list[int]] = field(default_factory=list)     # of each row, in the form that the head needs
+    answers: list[Sequence[float]] = field(default_factory=list)      # of each row, in the form that the head needs
     places: list[list[int]] | None = None             # of each row, the tokens that the head reads
     owners: list[int] = field(default_factory=list)
-    long: set[int] = field(default_factory=set)       # examples that were too long: cut, or split
+    weights: list[int] = field(default_factory=list)
+    long: set[int] = field(default_factory=set)       # examples that became several sequences
     shortened: dict[int, int] = field(default_factory=dict)     # example -> number of its words or questions cut
 
     @property
-    def cut(self) -> int:
-        """The number of examples that were too long."""
+    def split(self) -> int:
+        """The number of examples that became several sequences."""
         return len(self.long)
 
     @property
     def parts_cut(self) -> int:
-        """The number of single words or questions that were too long."""
+        """The number of single words, questions or second texts that were too long."""
         return sum(self.shortened.values())
 
     def of(self, owners: set[int]) -> Self:
@@ -50,7 +56,8 @@ class Encoded:
                        types=None if self.types is None else [self.types[i] for i in chosen],
                        answers=[self.answers[i] for i in chosen],
                        places=None if self.places is None else [self.places[i] for i in chosen],
-                       owners=[self.owners[i] for i in chosen], long=self.long & owners,
+                       owners=[self.owners[i] for i in chosen],
+                       weights=[self.weights[i] for i in chosen], long=self.long & owners,
                        shortened={owner: n for owner, n in self.shortened.items() if owner in owners})
 
     @property
@@ -67,17 +74,40 @@ class Encoded:
             for row, number in enumerate(numbers):
                 places[row, self.places[number]] = True
         answers = [self.answers[i] for i in numbers]
-        return TaskBatch(ids, mask, self._targets(answers), places, types)
+        return TaskBatch(ids, mask, self.targets(answers), places, types)
 
-    def _targets(self, answers: list[list[int]]) -> IntArray:
+    @staticmethod
+    def targets(answers: Sequence[Sequence[float]]) -> Targets:
+        """What a loss compares the scores with."""
         return np.array([answer for row in answers for answer in row], np.int64)
+
+    def add(self, ids: list[int], answers: Sequence[float], owner: int, weight: int = 1, *,
+            types: list[int] | None = None, places: list[int] | None = None) -> None:
+        """One more sequence; its types and places are kept if the others have them."""
+        self.rows.append(ids)
+        self.answers.append(answers)
+        self.owners.append(owner)
+        self.weights.append(weight)
+        if self.types is not None and types is not None:
+            self.types.append(types)
+        if self.places is not None and places is not None:
+            self.places.append(places)
 
 
 class EncodedSpans(Encoded):
     """Answers are spans; the head returns all starts and then all ends."""
 
-    def _targets(self, answers: list[list[int]]) -> IntArray:
+    @staticmethod
+    def targets(answers: Sequence[Sequence[float]]) -> Targets:
         return np.array(answers, np.int64).reshape(-1, 2).T.reshape(-1)
+
+
+class EncodedValues(Encoded):
+    """Answers have a number for each score: whether a label holds, or the right value."""
+
+    @staticmethod
+    def targets(answers: Sequence[Sequence[float]]) -> Targets:
+        return np.array(answers, np.float64)
 
 
 def label_numbers(labels: Sequence[str], known: Sequence[str], source: str) -> list[int]:
@@ -90,73 +120,50 @@ def label_numbers(labels: Sequence[str], known: Sequence[str], source: str) -> l
     return [numbers[label] for label in labels]
 
 
-def encode_texts(records: Sequence[Labelled], tokenizer: Tokenizer, longest: int, labels: Sequence[str], *,
-                 with_types: bool, source: str = "The data") -> Encoded:
-    """Texts or pairs with one label each; with empty `labels` all answers are 0."""
-    numbers = label_numbers([record.label for record in records], labels, source) if labels else [0] * len(records)
-    made = Encoded(tokenizer.vocabulary.pad, types=[] if with_types else None)
-    for i, (record, number) in enumerate(zip(records, numbers, strict=True)):
-        if record.pair is None:
-            own, room = some_ids(tokenizer.ids(record.text), tokenizer), longest - tokenizer.template.added()
-            ids, types = tokenizer.template.apply(own[:room])
-            if len(own) > room:
-                made.long.add(i)
-        else:
-            whole = len(tokenizer.ids(record.text)) + len(tokenizer.ids(record.pair))
-            ids, types = tokenizer.encode_pair(record.text, record.pair, max_length=longest)
-            if whole + tokenizer.template.added(pair=True) > longest:
-                made.long.add(i)
-        made.rows.append(ids)
-        made.answers.append([number])
-        made.owners.append(i)
-        if made.types is not None:
-            made.types.append(types)
+def encode_texts(records: Sequence[Labelled], tokenizer: Tokenizer, longest: int,
+                 answers: Sequence[Sequence[float]], *, with_types: bool, form: type[Encoded] = Encoded) -> Encoded:
+    """Texts or pairs, each with its answers; without `answers` all are 0."""
+    made = form(tokenizer.vocabulary.pad, types=[] if with_types else None)
+    for owner, record in enumerate(records):
+        ids = tokenizer.ids(record.text)
+        read = text_parts(ids, tokenizer, longest) if record.pair is None else \
+            pair_parts(ids, tokenizer.ids(record.pair), tokenizer, longest)
+        for part in read.parts:
+            made.add(part.ids, answers[owner] if answers else [0], owner, part.weight, types=part.types)
+        if len(read.parts) > 1:
+            made.long.add(owner)
+        if read.cut:
+            made.shortened[owner] = 1
     return made
 
 
 def with_masks(records: Sequence[Labelled], tokenizer: Tokenizer) -> list[Labelled]:
     """The records with the tokenizer's own name of its mask for each [MASK]."""
-    return [Labelled(tokenizer.with_mask(text), None if pair is None else tokenizer.with_mask(pair), label)
-            for text, pair, label in records]
+    return [record._replace(text=tokenizer.with_mask(record.text),
+                            pair=None if record.pair is None else tokenizer.with_mask(record.pair))
+            for record in records]
 
 
 def encode_words(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[int]] | None,
                  tokenizer: Tokenizer, longest: int) -> Encoded:
-    """Words with one label each, at the first piece; a long sentence becomes several sequences of whole words."""
+    """Words with one label each, at the first piece; a long sentence becomes windows of whole words."""
     made = Encoded(tokenizer.vocabulary.pad, places=[])
-    assert made.places is not None
-    room = longest - tokenizer.template.added()
+    room, before = max(1, longest - tokenizer.template.added()), len(tokenizer.template.before)
     for owner, words in enumerate(sentences):
-        ids: list[int] = []
-        starts: list[int] = []
-        answers: list[int] = []
-        parts = 0
-        for number, word in enumerate(words):
-            whole = some_ids(tokenizer.word_ids(word), tokenizer)
-            pieces = whole[:room]
-            if len(whole) > room:
-                made.shortened[owner] = made.shortened.get(owner, 0) + 1
-            if len(ids) + len(pieces) > room:
-                _add_words(made, tokenizer, ids, starts, answers, owner)
-                ids, starts, answers = [], [], []
-                parts += 1
-            starts.append(len(tokenizer.template.before) + len(ids))
-            ids += pieces
-            answers.append(0 if labels is None else labels[owner][number])
-        if ids:
-            _add_words(made, tokenizer, ids, starts, answers, owner)
-        if parts:
+        whole = [some_ids(tokenizer.word_ids(word), tokenizer) for word in words]
+        if cut := sum(len(ids) > room for ids in whole):
+            made.shortened[owner] = cut
+        lengths = [min(len(ids), room) for ids in whole]
+        found = windows(lengths, room) if words else []
+        for window in found:
+            ids = [piece for number in range(window.first, window.last) for piece in whole[number][:room]]
+            starts = before + np.cumsum([0, *lengths[window.first : window.last]])
+            asked = range(window.begin, window.end)
+            made.add(tokenizer.with_special(ids), [0 if labels is None else labels[owner][i] for i in asked], owner,
+                     len(asked), places=[int(starts[i - window.first]) for i in asked])
+        if len(found) > 1:
             made.long.add(owner)
     return made
-
-
-def _add_words(made: Encoded, tokenizer: Tokenizer, ids: list[int], starts: list[int], answers: list[int],
-               owner: int) -> None:
-    assert made.places is not None
-    made.rows.append(tokenizer.with_special(ids))
-    made.places.append(starts)
-    made.answers.append(answers)
-    made.owners.append(owner)
 
 
 @dataclass
@@ -177,7 +184,6 @@ def encode_questions(questions: Sequence[Question], tokenizer: Tokenizer, longes
     without the answer. [CLS] is where the tokenizer's template has it; without one the first token stands for it.
     """
     made = EncodedSpans(tokenizer.vocabulary.pad, places=[], types=[] if with_types else None)
-    assert made.places is not None
     stride = max(1, longest // 4) if stride is None else stride
     all_offsets: list[list[tuple[int, int]]] = []
     all_nowhere: list[int] = []
@@ -203,14 +209,10 @@ def encode_questions(questions: Sequence[Question], tokenizer: Tokenizer, longes
             here = begin <= first and last < begin + len(window) and first >= 0
             found = found or here
             row, types = tokenizer.template.apply(asked, window)
-            made.rows.append(row)
             nowhere = tokenizer.template.place_of(tokenizer.vocabulary.roles.get("cls"), len(asked), len(window))
-            made.places.append([nowhere, *range(before, before + len(window))])
-            made.answers.append([before + first - begin, before + last - begin] if here else [nowhere, nowhere])
+            answer = [before + first - begin, before + last - begin] if here else [nowhere, nowhere]
+            made.add(row, answer, owner, types=types, places=[nowhere, *range(before, before + len(window))])
             all_nowhere.append(nowhere)
-            made.owners.append(owner)
-            if made.types is not None:
-                made.types.append(types)
             after = len(row) - before - len(window)
             all_offsets.append([(0, 0)] * before + offsets[begin : begin + room] + [(0, 0)] * after)
         answerable += found

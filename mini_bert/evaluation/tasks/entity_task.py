@@ -15,11 +15,11 @@ from ...training.workers import Workers
 from ..formats.conllu import Sentence
 from ..formats.named import DataSource
 from ..formats.reading import load_sentences
-from ..samples import sampled
+from ..samples import sampled, set_aside
 from .bio import entity_f1
 from .encode import Encoded, encode_words
 from .predict import labels_of_words
-from .task import Task, notes_about, source_name
+from .task import DEV_SHARE, Task, notes_about, source_name
 
 SentenceSource = DataSource | Sequence[Sentence]
 
@@ -34,23 +34,28 @@ class SentenceSet(NamedTuple):
 
 @register("task", "ner")
 class Entities(Task[SentenceSet]):
-    """Words with BIO labels, from CoNLL or CoNLL-U files."""
+    """Words with BIO labels, from CoNLL or CoNLL-U files or tables of lists."""
 
     head = "tokens"
     answers = Answers.TOKENS
 
-    def __init__(self, train: SentenceSource, dev: SentenceSource, tokenizer: Tokenizer,
+    def __init__(self, train: SentenceSource, dev: SentenceSource | None, tokenizer: Tokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
                  test: SentenceSource | None = None):
-        places = [train, dev] if test is None else [train, dev, test]
-        read_all = [_read(place) for place in places]
-        given = {label for labels in _split(read_all[0])[1] for label in labels}      # a sample may lack some
+        read = list(_read(train))
+        given = {label for labels in _split(read)[1] for label in labels}     # a sample may lack some
         if len(given) < 2:
             raise DataError(f"{source_name(train)} has only the label {next(iter(given))!r}, so there is nothing to "
                             "learn.")
         self.labels = sorted(given, key=lambda label: (label != "O", label))
         self.outputs = len(self.labels)
-        (words, answers), *asked = [_split(sampled(sentences, max_samples, seed, "samples")) for sentences in read_all]
+        if dev is None:
+            held, read = _set_aside(read, seed)
+            self.said.append(f"{len(held):,} of the sentences, a tenth, are set aside as the development set.")
+        else:
+            held = list(_read(dev))
+        sets_of = [sampled(sentences, max_samples, seed, "samples") for sentences in (read, held)]
+        (words, answers), *asked = map(_split, [*sets_of, *([] if test is None else [_read(test)])])
         self._train = words, answers
         numbers = {label: i for i, label in enumerate(self.labels)}
         longest = config.max_seq_length
@@ -61,7 +66,7 @@ class Entities(Task[SentenceSet]):
         unseen = sum(label not in numbers for part in sets for labels in part.truth for label in labels)
         encoded = [self.train, *(part.encoded for part in sets)]
         self.notes = notes_about([words, *(part.words for part in sets)], {
-            "too long, in several parts": sum(made.cut for made in encoded),
+            "longer than the model reads at once, in windows": sum(made.split for made in encoded),
             "words too long, cut": sum(made.parts_cut for made in encoded),
             "words with labels unseen in training, which count as wrong": unseen})
 
@@ -91,6 +96,13 @@ def _read(given: SentenceSource) -> Sequence[Sentence]:
         raise DataError(f"{source_name(given)}, sentence {without[0]}: it has no entity annotation, unlike others; "
                         f"{len(without):,} of {len(sentences):,} have none.")
     return sentences
+
+
+def _set_aside(sentences: list[Sentence], seed: int) -> tuple[list[Sentence], list[Sentence]]:
+    """A tenth of the sentences with its share of each combination of kinds of entities, and the others."""
+    kinds = [sorted({label[2:] for label in sentence.entities or ()}) for sentence in sentences]
+    there = set(set_aside([sentence.words for sentence in sentences], kinds, DEV_SHARE, seed, "development set"))
+    return [s for i, s in enumerate(sentences) if i in there], [s for i, s in enumerate(sentences) if i not in there]
 
 
 def _split(sentences: Sequence[Sentence]) -> tuple[list[tuple[str, ...]], list[Sequence[str]]]:

@@ -2,7 +2,7 @@
 
     *-ud-train.conllu with *-ud-test.conllu or *-ud-dev.conllu      a treebank; with entities, if it has Entity=
     */train.conll with */test.conll or */dev.conll                  named entities in columns
-    */train.tsv with */dev.tsv                                      texts, or pairs of texts, with labels
+    */train.tsv with */dev.tsv, or .csv, .jsonl, .json, .parquet    texts, or pairs of texts, with labels or numbers
     squad/*.json                                                    questions; see `question_files`
     blimp/*.jsonl                                                   minimal pairs
     agreement/NAME.text with NAME.gold                              verbs and their subjects
@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import DataError
+from ...text.tables import is_table
+from ..formats.agreement import agreement_files
 from ..formats.conllu import has_entities, missing_header
 
 EXPECTED_FILES = {
     "treebank": "NAME-ud-train.conllu with NAME-ud-test.conllu or NAME-ud-dev.conllu",
     "entities": "a treebank with Entity= in its last column and # global.Entity above, or train.conll with test.conll "
                 "or dev.conll",
-    "texts": "a folder with train.tsv and dev.tsv", "questions": "squad/*.json", "pairs": "blimp/*.jsonl",
+    "texts": "a folder with train.tsv and dev.tsv, or another kind of table",
+    "questions": "squad/*.json", "pairs": "blimp/*.jsonl",
     "agreement": "agreement/NAME.text with NAME.gold", "facts": "lama/**/*.jsonl", "words": "wordsim/*.txt"}
 
 
@@ -63,6 +66,15 @@ class TaskFolder:
     words: list[Path] = field(default_factory=list)
     no_header: Path | None = None             # a treebank with entities but without the header that names their fields
 
+    def files_of(self, what: str) -> list[Path]:
+        """The files of this kind of data; none if it is missing."""
+        found = getattr(self, what) or []
+        if isinstance(found, Splits):
+            return found.files()
+        if what == "texts":
+            return [path for pair in found for path in (pair.train, pair.dev)]
+        return [file for path in found for file in agreement_files(path)] if what == "agreement" else list(found)
+
     def missing(self, what: str) -> str | None:
         """Why there is no data of this kind, as part of a sentence; None if there is."""
         if getattr(self, what):
@@ -82,12 +94,12 @@ def find_tasks(folder: str | PathLike[str]) -> TaskFolder:
              if (found := _splits(train, train.name.removesuffix("-ud-train.conllu"), "-ud-{}.conllu")) is not None]
     columns = [found for train in _inside(root, "**/train.conll")
                if (found := _splits(train, "", "{}.conll")) is not None]
-    tsv = [TextFiles(train.parent.name, train, dev) for train in _inside(root, "**/train.tsv")
-           if (dev := train.with_name("dev.tsv")).is_file()]
+    tables = [TextFiles(train.parent.name, train, dev) for train in _inside(root, "**/train.*") if is_table(train)
+              and train.parent.name != "squad" and (dev := train.with_name(f"dev{train.suffix}")).is_file()]
     agreement = [text for text in _inside(root, "**/agreement/*.text") if text.with_suffix(".gold").is_file()]
     return TaskFolder(root, banks[0] if banks else None,
                       next((bank for bank in banks if has_entities(bank.train)), columns[0] if columns else None),
-                      tsv, _inside(root, "**/squad/*.json"), _inside(root, "**/blimp/*.jsonl"), agreement,
+                      tables, _inside(root, "**/squad/*.json"), _inside(root, "**/blimp/*.jsonl"), agreement,
                       _inside(root, "**/lama/**/*.jsonl"), _inside(root, "**/wordsim/*.txt"),
                       next((bank.train for bank in banks if has_entities(bank.train, without_header=True)), None))
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.arrays import Array
-from ...core.ops.softmax import softmax_forward
 from ...core.task_model import TaskModel
 from ...inference.inputs import batches_by_length
+from ...inference.windows import mean_of_windows
 from ...training.workers import Workers
 from ..formats.squad import Question
 from .encode import Encoded, Windows
@@ -35,14 +35,13 @@ def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]
 
 
 def scores_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> Array:
-    """The head's scores of each text (N, C)."""
-    return np.concatenate(row_scores(model, encoded, team))
+    """The head's scores of each text (N, C): of one in several windows, their mean, weighted by tokens."""
+    return mean_of_windows(np.concatenate(row_scores(model, encoded, team)), encoded.owners, encoded.weights)
 
 
-def labels_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> tuple[npt.NDArray[np.int64], Array]:
-    """The most likely label of each text, and the probabilities of all labels."""
-    probabilities, _ = softmax_forward(scores_of_texts(model, encoded, team))
-    return probabilities.argmax(axis=1), probabilities
+def values_of_texts(model: TaskModel, encoded: Encoded, team: Workers) -> Array:
+    """The probabilities of each text's labels, or its numbers (N, C)."""
+    return model.loss.values(scores_of_texts(model, encoded, team))
 
 
 def labels_of_words(model: TaskModel, encoded: Encoded, sentences: int, team: Workers) -> list[list[int]]:

@@ -16,11 +16,11 @@ from ...training.workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import load_questions
 from ..formats.squad import Question
-from ..samples import sampled
+from ..samples import sampled, set_aside
 from .encode import Windows, encode_questions
 from .predict import answers
 from .scores import answer_f1, exact_match
-from .task import Task, notes_about
+from .task import DEV_SHARE, Task, notes_about
 
 QuestionSource = DataSource | Sequence[Question]
 
@@ -39,11 +39,19 @@ class Questions(Task[QuestionSet]):
     head, outputs = "span", 2
     answers = Answers.SPAN
 
-    def __init__(self, train: QuestionSource, dev: QuestionSource, tokenizer: Tokenizer,
+    def __init__(self, train: QuestionSource, dev: QuestionSource | None, tokenizer: Tokenizer,
                  config: ModelConfig, *, max_samples: int | None = None, seed: int = 0,
                  test: QuestionSource | None = None):
-        read = [_read(place) for place in ([train, dev] if test is None else [train, dev, test])]
-        parts = [sampled(questions, max_samples, seed, "samples") for questions, _ in read]
+        read = [_read(place) for place in (train, dev, test) if place is not None]
+        parts = [list(questions) for questions, _ in read]
+        if dev is None:                                   # whole texts, so that none is in both sets
+            there = set(set_aside([item.context for item in parts[0]], [0] * len(parts[0]), DEV_SHARE, seed,
+                                  "development set"))
+            held = [item for i, item in enumerate(parts[0]) if i in there]
+            parts[:1] = [item for i, item in enumerate(parts[0]) if i not in there], held
+            self.said.append(f"{len(held):,} of the questions, those of a tenth of the texts, are set aside as the "
+                             "development set.")
+        parts[:2] = [sampled(questions, max_samples, seed, "samples") for questions in parts[:2]]
         self.labels = []
         windows = [encode_questions(questions, tokenizer, config.max_seq_length, with_types=config.token_types > 1)
                    for questions in parts]
@@ -56,7 +64,7 @@ class Questions(Task[QuestionSet]):
             "left out, as the answer is not in the text": sum(lost for _, lost in read),
             "not at their answer_start, found elsewhere": sum(item.moved for part in parts for item in part),
             "answerable in some window": self.measured.windows.answerable / len(self.measured.questions),
-            "texts too long, in several windows": sum(made.encoded.cut for made in windows),
+            "texts too long, in several windows": sum(made.encoded.split for made in windows),
             "questions too long, cut": sum(made.encoded.parts_cut for made in windows)})
 
     def _figures(self, data: QuestionSet, model: TaskModel, team: Workers) -> dict[str, float]:

@@ -44,6 +44,7 @@ class SavedTask(NamedTuple):
     task: str
     labels: list[str]
     pairs: bool | None = False        # the input is a pair of texts; None if nobody has said so
+    columns: tuple[str, ...] = ()     # of text, in the table that it learned from
 
 
 def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: Tokenizer, task: str,
@@ -55,8 +56,9 @@ def save_task(directory: str | PathLike[str], model: TaskModel, tokenizer: Token
     encoder.vocab_digest = tokenizer.vocabulary.digest()          # of the vocabulary that it was fine-tuned with
     head = {spec.name: model.params[spec.name] for spec in _own(model)}
     description = json.loads(json.dumps({"task": task, "head": model.head_name, "outputs": model.task.outputs,
-                                         "labels": labels, "pairs": pairs,
-                                         **plugins_of([("task_head", model.head_name)]), **about}))
+                                         "labels": labels, "pairs": pairs, "loss": model.loss_name,
+                                         **plugins_of([("task_head", model.head_name), ("task_loss", model.loss_name)]),
+                                         **about}))
     with ExitStack() as stack:
         held = stack.enter_context(claim_task(target)) if claim is None else claim
         folder = stack.enter_context(held.filled(require_replaceable))
@@ -92,13 +94,13 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
     try:
         description = read_json(folder / DESCRIPTION, CheckpointError, absent=f"{folder} is not a task model, as it "
                                 f"has no {DESCRIPTION}; create one with mini-bert finetune.")
-        task, head, outputs, labels = _described(description)
+        task, head, outputs, labels, loss = _described(description)
     except ValueError as error:
         raise CheckpointError(f"{folder / DESCRIPTION} cannot be read: {error}.") from None
     require_plugins(description.get(PLUGINS, {}), str(folder), DESCRIPTION)
     encoder, tokenizer = MiniBERT.load(folder), load_tokenizer(folder)
     try:
-        model = TaskModel(encoder, head, outputs)
+        model = TaskModel(encoder, head, outputs, loss=loss)
     except ConfigError as error:
         raise CheckpointError(f"{folder / DESCRIPTION} cannot be used: {error}") from None
     if model.task.answers is not Answers.SPAN and len(labels) != outputs:
@@ -119,7 +121,9 @@ def load_task(directory: str | PathLike[str]) -> SavedTask:
                                   "another shape.")
         model.params[spec.name][...] = found
     pairs = bool(description.get("pairs", task == "pair"))        # older files only have the name of the task
-    return SavedTask(model, tokenizer, task, labels, pairs)
+    columns = description.get("columns")
+    known = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    return SavedTask(model, tokenizer, task, labels, pairs, tuple(columns) if known else ())
 
 
 def _with_own_head(folder: Path) -> SavedTask:
@@ -129,6 +133,11 @@ def _with_own_head(folder: Path) -> SavedTask:
                               "no head of a task; create one with mini-bert finetune.")
     tokenizer = load_tokenizer(folder)
     require_vocabulary(model, tokenizer)
+    return task_of(model, tokenizer)
+
+
+def task_of(model: TaskModel, tokenizer: Tokenizer) -> SavedTask:
+    """The task of a model whose own files have its head."""
     return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)
 
 
@@ -137,15 +146,16 @@ def _own(model: TaskModel) -> list[ParamSpec]:
     return [item for item in model.task.layout() if isinstance(item, ParamSpec)]
 
 
-def _described(description: Any) -> tuple[str, str, int, list[str]]:
-    """The task, its head, the number of outputs and the labels; ValueError if they are not valid."""
+def _described(description: Any) -> tuple[str, str, int, list[str], str]:
+    """The task, its head, the number of outputs, the labels and the loss; ValueError if they are not valid."""
     task, head, outputs, labels = (description.get(key) for key in ("task", "head", "outputs", "labels"))
-    if not isinstance(task, str) or not isinstance(head, str):
-        raise ValueError("task and head must be text")
+    loss = description.get("loss", "cross_entropy")       # older files do not say
+    if not isinstance(task, str) or not isinstance(head, str) or not isinstance(loss, str):
+        raise ValueError("task, head and loss must be text")
     if type(outputs) is not int or outputs < 1:
         raise ValueError(f"outputs must be a positive integer, not {str(outputs)[:40]}")
     if outputs > _MOST_OUTPUTS:
         raise ValueError(f"outputs must be at most {_MOST_OUTPUTS:,}, not {outputs}")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ValueError("labels must be a list of text")
-    return task, head, outputs, labels
+    return task, head, outputs, labels, loss

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import Any, Generic, TypeVar
 
@@ -12,10 +13,11 @@ from ...randomness import generator
 from ...training.workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import count_overlap
-from ..formats.tables import Labelled
+from ..formats.tables import Columns, Labelled
 from .encode import Encoded
 
 EvalSet = TypeVar("EvalSet")  # an encoded development or test set
+DEV_SHARE = 0.1               # of the training data, if no development set is given
 
 
 class Task(ABC, Generic[EvalSet]):
@@ -29,11 +31,18 @@ class Task(ABC, Generic[EvalSet]):
     answers: Answers          # what a head must choose to learn it
     outputs: int
     labels: list[str]
+    loss: str = "cross_entropy"           # the word of what its scores are learned from
     pairs: bool = False       # its examples are pairs of texts
+    columns: Columns | None = None        # of a table, that its examples were read from
     train: Encoded
     dev: EvalSet
     measured: EvalSet
     notes: dict[str, Any]     # numbers of examples, of those that were cut or left out, and so on
+
+    @cached_property
+    def said(self) -> list[str]:
+        """Sentences about what was read, and how."""
+        return []
 
     @property
     def has_test(self) -> bool:

@@ -13,12 +13,13 @@ from ...core.arrays import Array, BoolArray
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...objectives.distillation.taught_task import SCORE_DISTANCES, TaughtBatch, TaughtTask
+from ...objectives.objective import PassOptions
 from ...settings import Settings
 from ...text.augmentation import augmented
 from ...training.workers import Workers
 from ..formats.tables import Labelled
 from .encode import Encoded, IntArray, encode_texts, with_masks
-from .predict import row_scores
+from .predict import scores_of_texts
 from .storage import SavedTask
 from .task import Task
 
@@ -48,12 +49,13 @@ class TeachingConfig(Settings):
 
 
 class Taught(NamedTuple):
-    """Training examples with the teacher's scores (N, C); `labelled` (N,) are those that have a label."""
+    """Training sequences with the teacher's scores (N, C); `labelled` (N,) are those that have a label."""
 
     encoded: Encoded
     scores: Array
     labelled: BoolArray
     config: TeachingConfig
+    texts: int                            # that the teacher has read
 
     @property
     def lengths(self) -> list[int]:
@@ -62,9 +64,9 @@ class Taught(NamedTuple):
     def collate(self, numbers: IntArray) -> TaughtBatch:
         return TaughtBatch(self.encoded.collate(numbers), self.scores[numbers], self.labelled[numbers])
 
-    def objective(self, model: TaskModel, recompute: bool) -> TaughtTask:
+    def objective(self, model: TaskModel, passes: PassOptions) -> TaughtTask:
         distance = SCORE_DISTANCES[self.config.loss](self.config.temperature)
-        return TaughtTask(model, distance, self.config.weight, recompute=recompute)
+        return TaughtTask(model, passes, distance, self.config.weight)
 
 
 def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Workers, *, seed: int = 0,
@@ -84,7 +86,8 @@ def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Wo
                if (text, pair) not in seen]
     encoded = _joined(task.train, task.encoded(records))
     scores = _scores(teacher, [*known, *records], team, progress)[:, order]
-    return Taught(encoded, scores, np.arange(len(encoded.rows)) < len(known), config)
+    owners = np.array(encoded.owners)                     # all windows of a text have its scores
+    return Taught(encoded, scores[owners], owners < len(known), config, len(scores))
 
 
 def label_order(teacher: SavedTask, labels: Sequence[str]) -> list[int]:
@@ -120,7 +123,8 @@ def _joined(first: Encoded, second: Encoded) -> Encoded:
     return replace(first, rows=first.rows + second.rows,
                    types=None if first.types is None or second.types is None else first.types + second.types,
                    answers=first.answers + second.answers,
-                   owners=first.owners + [after + owner for owner in second.owners])
+                   owners=first.owners + [after + owner for owner in second.owners],
+                   weights=first.weights + second.weights)
 
 
 def _scores(teacher: SavedTask, records: Sequence[Labelled], team: Workers,
@@ -131,6 +135,6 @@ def _scores(teacher: SavedTask, records: Sequence[Labelled], team: Workers,
     for start in range(0, len(records), _AT_ONCE):
         some = with_masks(records[start : start + _AT_ONCE], tokenizer)
         encoded = encode_texts(some, tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
-        found += row_scores(teacher.model, encoded, team)
+        found.append(scores_of_texts(teacher.model, encoded, team))
         progress(start + len(some), len(records))
     return np.concatenate(found)

@@ -23,7 +23,19 @@ from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .stored import Names, Shape, Stored
-from .tables import NOT_KEPT, POST_LN, SIZES, Switch, TaskClass, activation_word, labels_of, our_activation, untied
+from .tables import (
+    NOT_KEPT,
+    POST_LN,
+    SIZES,
+    Switch,
+    TaskClass,
+    activation_word,
+    labels_of,
+    loss_of,
+    our_activation,
+    problem_of,
+    untied,
+)
 
 
 class HuggingFaceLayout:
@@ -227,7 +239,7 @@ class HuggingFaceLayout:
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
             with _naming(source):
-                return TaskSpec(self.task_head(kind, config), outputs, names)
+                return TaskSpec(self.task_head(kind, config), outputs, names, loss_of(config, outputs))
         of_tasks = {stored.name for task in self.tasks.values() for name, stored in task.tensors.items()
                     if name.startswith("task_")} - {stored.name for stored in (*self.encoder.values(),
                                                                                 *self.heads.values())}
@@ -264,7 +276,7 @@ class HuggingFaceLayout:
                      **self.theirs(config)}
         if task is not None:
             labels = task.labels or tuple(f"LABEL_{i}" for i in range(task.outputs))
-            described |= {**self.task_keys(config, task), "id2label": dict(enumerate(labels)),
+            described |= {**self.task_keys(config, task), **problem_of(task.loss), "id2label": dict(enumerate(labels)),
                           "label2id": {label: number for number, label in enumerate(labels)}}
         return described
 

@@ -24,7 +24,13 @@ SIZES = {"num_layers": ("num_hidden_layers", 12), "num_heads": ("num_attention_h
 
 
 # keys of a config that are written anew, or are not true any more of what we save
-NOT_KEPT = {"id2label", "label2id", "num_labels", "dtype", "torch_dtype", "quantization_config", "auto_map"}
+NOT_KEPT = {"id2label", "label2id", "num_labels", "problem_type", "dtype", "torch_dtype", "quantization_config",
+            "auto_map"}
+
+
+# how transformers calls what a classifier's scores mean: our word for its loss
+PROBLEMS = {"single_label_classification": "cross_entropy", "multi_label_classification": "binary_cross_entropy",
+            "regression": "squared_error"}
 
 
 class TaskClass(NamedTuple):
@@ -74,3 +80,18 @@ def untied(head: str) -> str:
     if word.name == "tied":
         return f"plain({', '.join(options)})" if options else "plain"
     return f"bert({', '.join([*options, 'tied=false'])})" if word.name == "bert" else head
+
+
+def loss_of(config: Mapping[str, Any], outputs: int) -> str:
+    """Our word for the loss of a classifier; without a word of theirs, a single score is a number."""
+    known = PROBLEMS.get(str(config.get("problem_type")))
+    return known or PROBLEMS["regression" if outputs == 1 else "single_label_classification"]
+
+
+def problem_of(loss: str) -> dict[str, str]:
+    """The key of their config for the loss of a classifier; that of classes is the usual one, and not written."""
+    word = parse_word(loss)
+    known = next((problem for problem, ours in PROBLEMS.items() if ours == word.name), None)
+    if known is None or word.arguments or word.options:
+        raise ConfigError(f"transformers has no word for the loss {loss}.")
+    return {} if known == next(iter(PROBLEMS)) else {"problem_type": known}

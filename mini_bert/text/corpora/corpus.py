@@ -61,14 +61,16 @@ class Manifest:
     lowercase: bool | None = None         # of the tokenizer; None in older corpora
     strip_accents: bool | None = None
     sources: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)     # files of folders that cannot be read, and why
     options: dict[str, Any] = field(default_factory=dict)
     format_version: int = VERSION
     digest: str = ""                      # of the rest and of checksums.bin; empty in older corpora
 
     def to_json(self) -> str:
         content = asdict(self)
-        if not self.digest:
-            del content["digest"]
+        for name in ("digest", "skipped"):                # which older corpora do not have
+            if not content[name]:
+                del content[name]
         return json.dumps(content, indent=2) + "\n"
 
     def digest_with(self, sums: bytes) -> str:
@@ -219,4 +221,5 @@ _KINDS: dict[Any, Callable[[Any], bool]] = {          # by the annotations of Ma
     bool | None: lambda value: value is None or isinstance(value, bool),
     list[str]: lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
     dict[str, Any]: lambda value: isinstance(value, dict),
+    dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
 }

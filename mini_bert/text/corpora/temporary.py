@@ -9,10 +9,11 @@ from ...errors import CorpusError
 from ..tokenizer import Tokenizer
 from .corpus import Corpus
 from .prepare import prepare
+from .sources import Source
 
 
 @contextmanager
-def temporary_corpus(names: Iterable[str], tokenizer: Tokenizer) -> Iterator[Corpus]:
+def temporary_corpus(names: Iterable[str | Source], tokenizer: Tokenizer) -> Iterator[Corpus]:
     """The tokenised texts with these names, all in the training split; removed when the context ends."""
     try:
         folder = TemporaryDirectory()

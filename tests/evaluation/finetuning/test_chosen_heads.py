@@ -88,7 +88,7 @@ class Tied(TokenHead):
     ("span", "this task needs one label per sequence"), ("sequnce", "the nearest is 'sequence'"),
     ("sequence(size=3)", "its options are bias, pooler")])
 def test_a_head_that_does_not_fit_the_task_is_refused_before_the_data_is_read(data, head, said):
-    assert said in refused(*command(data, head=head, train="nowhere.tsv"))
+    assert said in refused(*command(data, task="classification", head=head, train="nowhere.tsv"))
 
 
 def test_the_optimiser_is_chosen_by_its_word(data, tmp_path):

@@ -122,14 +122,17 @@ def test_questions_are_answered(other, data, tmp_path):
     assert answer["answer"].strip() == "London"
 
 
-@pytest.mark.parametrize(("problem", "outputs"), [("regression", 1), ("multi_label_classification", 3), (None, 1)])
-def test_scores_are_read_as_the_config_says(other, problem, outputs, tmp_path):
+@pytest.mark.parametrize(("loss", "problem", "outputs"), [
+    ("squared_error", "regression", 1), ("binary_cross_entropy", "multi_label_classification", 3),
+    ("cross_entropy", None, 1)])
+def test_scores_are_read_as_the_config_says(other, loss, problem, outputs, tmp_path):
     _, model, tokenizer = other
     labels = [f"label {i}" for i in range(outputs)]
     head = "last_token(transform=tanh)" if model.config.token_types else "last_token(bias=false)"
-    task = TaskModel(model, head, outputs, labels=labels, seed=1)
-    task.described = {"model_type": "xlnet" if model.config.token_types else "gpt2", "problem_type": problem}
+    task = TaskModel(model, head, outputs, labels=labels, seed=1, loss=loss)
+    task.described = {"model_type": "xlnet" if model.config.token_types else "gpt2"}
     task.save(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text()).get("problem_type") == problem
     tokenizer.save(tmp_path)
     (answer,) = run("predict", "--model", tmp_path, "good film")["answers"]
     ids, types = tokenizer.template.apply(tokenizer.ids("good film"))

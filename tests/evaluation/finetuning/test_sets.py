@@ -8,11 +8,11 @@ from mini_bert.evaluation.formats.conllu import Sentence
 from mini_bert.evaluation.formats.squad import Question
 from mini_bert.evaluation.formats.tables import Labelled
 from mini_bert.evaluation.suite.parts import tuning
-from mini_bert.evaluation.tasks import bag_of_words
-from mini_bert.evaluation.tasks.bag_of_words import bag_of_words_accuracy
 from mini_bert.evaluation.tasks.run import run_task
 from mini_bert.evaluation.tasks.scores import answer_f1
 from mini_bert.evaluation.tasks.task_names import Classification, Entities, Questions
+from mini_bert.evaluation.tasks.texts import bag_of_words
+from mini_bert.evaluation.tasks.texts.bag_of_words import bag_of_words_accuracy
 from mini_bert.training.finetune import FinetuneConfig
 
 GOOD, BAD = Labelled("good film", None, "pos"), Labelled("bad film", None, "neg")
@@ -112,7 +112,7 @@ def test_a_share_of_the_data_consists_of_whole_examples(tokenizer):
     parts = len(task.train.rows) // 10
     some = task.reduced(0.3, seed=0)
     assert parts > 1
-    assert (len(set(some.owners)), len(some.rows), some.cut) == (3, 3 * parts, 3)
+    assert (len(set(some.owners)), len(some.rows), some.split) == (3, 3 * parts, 3)
     assert all(row == task.train.rows[parts * owner + i % parts]
                for i, (owner, row) in enumerate(zip(some.owners, some.rows, strict=True)))
     assert (len(some.places), len(some.answers), some.types) == (len(some.rows), len(some.rows), None)

@@ -50,7 +50,7 @@ def test_a_second_run_uses_the_cache(data, monkeypatch):
     command = ["finetune", "--model", data / "model", "--train", data / "train.tsv", "--dev", data / "dev.tsv",
                "--epochs", 1, "--no-random-init", "--max-samples", 30]
     first = run(*command)
-    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", None)
+    monkeypatch.setattr("mini_bert.api.finetune.run_task", None)
     assert run(*command) == first
 
 
@@ -59,7 +59,7 @@ def test_long_sentences_are_read_in_parts_and_nothing_is_lost(tokenizer):
     encoded = encode_words([words, ["bad"]], None, tokenizer, 16)
     assert max(map(len, encoded.rows)) <= 16
     assert sum(map(len, encoded.answers)) == 41
-    assert encoded.cut == 1
+    assert encoded.split == 1
     for row, places in zip(encoded.rows, encoded.places, strict=True):
         assert all(tokenizer.vocabulary[row[i]] in ("film", "good", "bad") for i in places)
 
@@ -111,7 +111,7 @@ def test_entities_need_two_labels_and_every_sentence_to_have_them(tokenizer):
 def test_examples_that_are_too_long_are_counted(tokenizer):
     long = Sentence(("film" + "s" * 20, "good"), entities=("B-X", "O"))         # a word of 21 pieces, where 14 fit
     task = Entities([long, Sentence(("a",), entities=("O",))], [long], tokenizer, CONFIG)
-    assert (task.notes["words too long, cut"], task.notes["too long, in several parts"]) == (2, 2)
+    assert (task.notes["words too long, cut"], task.notes["longer than the model reads at once, in windows"]) == (2, 2)
     context = "the plot was bad . " * 4 + "anna"
     asked = [Question("0", "who was " * 6, context, ("anna",), context.index("anna")),
              Question("1", "who", "anna was", ("anna",), 0)]

@@ -10,6 +10,7 @@ from ...probes.probing import ProbeOptions, probe_labels
 from ...probes.structural import StructuralRecipe, probe_dependencies
 from ...probes.trees import PUNCTUATION
 from ...probes.word_vectors import EMBEDDINGS
+from ...samples import sampled
 from ...statistics import Interval
 from ...tasks.folder import Splits
 from ..context import EvaluationContext
@@ -17,8 +18,10 @@ from ..rows import Figure, PartResult, SummaryRow, interval_note, with_interval
 
 
 def _sets(context: EvaluationContext, files: Splits | None) -> dict[str, Any]:
+    """The sets of a probe; the test set has no more sentences than the sizes of the evaluation allow."""
     assert files is not None
-    return {"train": context.sentences(files.train), "test": context.sentences(files.test),
+    test = sampled(context.sentences(files.test), context.sizes.sentences, context.seed, "probe sample", "test")
+    return {"train": context.sentences(files.train), "test": test,
             "dev": None if files.dev is None else context.sentences(files.dev)}
 
 

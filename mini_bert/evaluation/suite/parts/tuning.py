@@ -4,23 +4,29 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.model import MiniBERT
+from ....core.registry import make
 from ....core.task_model import TaskModel
 from ....errors import DataError
 from ....training.finetune import FinetuneConfig, Progress
 from ....training.workers import workers
 from ...formats.reading import load_questions
 from ...formats.squad import Question
+from ...samples import sampled
 from ...statistics import Interval, over_seeds, wilson_interval
 from ...tasks.folder import TextFiles, question_files
 from ...tasks.forgetting import measure_catastrophic_forgetting
+from ...tasks.guess import guess_task
 from ...tasks.run import TaskResult, run_task, usual_learning_rate
 from ...tasks.task_names import Classification, Entities, Questions, Task
+from ...tasks.texts.text_task import TextTask
 from ..context import EvaluationContext
 from ..rows import PartResult, SummaryRow, interval_note, with_interval
 from .predictions import accuracy, predicted, sample
 
 _DEV_SHARE = 5                # of a single file of questions, every fifth context is used to measure
-_NAMES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers"}
+# figures that are shares of trials, with the names that the summary has for them
+_SHARES = {"accuracy": "accuracy", "entity_f1": "F1 of entities", "f1": "F1 of answers", "micro_f1": "F1 of labels"}
+_NAMES = {**_SHARES, "mcc": "Matthews' correlation", "pearson": "Pearson's correlation"}
 ONE_SET = "There is no labelled test set: scores are measured on the development set, which also stops training."
 _MEASURED = "set that results are measured on"
 _FEW = 2048                   # maximum number of sequences for masked accuracy before and after
@@ -58,7 +64,7 @@ def questions(context: EvaluationContext) -> PartResult:
                       [*notes, *_notes(found), interval_note(context.sizes.runs, _MEASURED)])
 
 
-def _suited(context: EvaluationContext) -> tuple[dict[str, Classification], dict[str, str]]:
+def _suited(context: EvaluationContext) -> tuple[dict[str, TextTask], dict[str, str]]:
     """The tasks of the folders of texts, all created before any is run; and the reasons for those left out."""
     tasks, reasons = {}, {}
     for pair in context.tasks.texts:
@@ -71,18 +77,19 @@ def _suited(context: EvaluationContext) -> tuple[dict[str, Classification], dict
     return tasks, reasons
 
 
-def _texts(context: EvaluationContext, pair: TextFiles) -> Classification:
-    return Classification(pair.train, pair.dev, context.tokenizer, context.model.config,
-                          max_samples=context.sizes.examples, seed=context.seed)
+def _texts(context: EvaluationContext, pair: TextFiles) -> TextTask:
+    task: TextTask = make("task", guess_task(pair.train).task, pair.train, pair.dev, context.tokenizer,
+                          context.model.config, max_samples=context.sizes.examples, seed=context.seed)
+    return task
 
 
 def _entities(context: EvaluationContext) -> tuple[Entities, str]:
     files = context.tasks.entities
     assert files is not None
-    most = context.sizes.examples
+    most = context.sizes.examples and max(1, context.sizes.examples // 2)
+    test = None if files.dev is None else sampled(context.sentences(files.test), most, context.seed, "samples")
     return Entities(context.sentences(files.train), context.sentences(files.dev or files.test), context.tokenizer,
-                    context.model.config, max_samples=most and max(1, most // 2), seed=context.seed,
-                    test=None if files.dev is None else context.sentences(files.test)), files.name
+                    context.model.config, max_samples=most, seed=context.seed, test=test), files.name
 
 
 def _questions(paths: list[Any]) -> tuple[list[Question], list[Question], list[str], str]:
@@ -131,8 +138,9 @@ def _run(context: EvaluationContext, task: Task[Any], name: str, *, alone: bool 
 
 def _row(found: TaskResult, name: str, trials: int) -> SummaryRow:
     random = found.from_random.get(found.main)
-    return SummaryRow(f"{_NAMES[found.main]}, {name}", with_interval(found.mean[found.main], trials), found.baselines,
-                      None if random is None else with_interval(over_seeds(random), trials),
+    spread = with_interval if found.main in _SHARES else (lambda figure, trials: figure)
+    return SummaryRow(f"{_NAMES.get(found.main, found.main)}, {name}", spread(found.mean[found.main], trials),
+                      found.baselines, None if random is None else spread(over_seeds(random), trials),
                       sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
                       + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))
 
@@ -148,7 +156,10 @@ def _notes(found: TaskResult) -> list[str]:
 
 def forgetting(context: EvaluationContext) -> PartResult:
     """Masked accuracy after fine-tuning, and accuracy on a first task after fine-tuning on a second."""
-    topic, first = next(iter(_suited(context)[0].items()))
+    topic, first = next(((name, task) for name, task in _suited(context)[0].items()
+                         if isinstance(task, Classification)), ("", None))
+    if first is None:
+        raise DataError("No folder has texts with one label each, so forgetting of a first task is not measured.")
     batches = sample(context)[: _FEW // 8]
     tuned: list[TaskModel] = []
 
@@ -187,7 +198,7 @@ def forgetting(context: EvaluationContext) -> PartResult:
     count = first.notes["test" if first.has_test else "dev"]
     rows.append(SummaryRow(f"{topic} accuracy after {name}", wilson_interval(old.after["accuracy"] * count, count),
                            {"before": wilson_interval(old.before["accuracy"] * count, count),
-                            "majority": first.majority()},
+                            "majority": first.majority("accuracy")},
                            sample=f"{count:,} texts"))
     return PartResult(rows, {**details, "first_task": old.to_dict()}, [
         f"Fine-tuned on {topic}, then on the entities of {name}, with one seed; the head of the first task is "

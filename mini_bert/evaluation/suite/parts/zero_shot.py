@@ -62,7 +62,7 @@ def facts(context: EvaluationContext) -> PartResult:
 
 def words(context: EvaluationContext) -> PartResult:
     """Word similarity and analogies."""
-    text = context.text if context.sizes.contexts else None
+    text = context.sources() if context.sizes.contexts else None
     found = probe_semantic_knowledge(context.model, context.tokenizer, context.tasks.words, text=text,
                                      contexts=context.sizes.contexts or 1, max_samples=context.sizes.words,
                                      seed=context.seed, threads=context.threads,

@@ -41,7 +41,7 @@ def pretrain_command(data: Data,
 
     Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
 
-    Example: mini-bert pretrain --config mini --data corpus.mb --out run --budget 1h --set training.learning_rate=2e-3
+    Example: mini-bert pretrain --config small --data corpus.mb --out run --budget 10m --set model.vocab_size=1000
     """
     if steps is not None and budget is not None:
         raise ConfigError("--steps and --budget both set the length of training; give only one of them.")
@@ -71,7 +71,7 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
 
     --set changes the config from here on, for instance to a lower learning rate.
 
-    Example: mini-bert resume run
+    Example: mini-bert resume runs/mine --set training.steps=80
     """
     display = TrainingDisplay(output.quiet)
     trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)

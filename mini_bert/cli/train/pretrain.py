@@ -14,11 +14,13 @@ from ...text.opening import has_tokenizer, load_tokenizer
 from ...training.config import TrainingConfig, load_run_config
 from ...training.runs.run import resume_run, start_run
 from ...training.trainer import Trainer
+from ..completion import presets
 from ..output import Output
 from ..training_display import TrainingDisplay
 
 Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
-                                     help="A preset, or a YAML file with sections model and training.")]
+                                     help="A preset, or a YAML file with sections model and training.",
+                                     autocompletion=presets)]
 Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus from `mini-bert data prepare`.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the config, for example "
                                                "training.learning_rate=1e-3; may be repeated.")]

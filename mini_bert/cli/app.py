@@ -49,6 +49,7 @@ COMMANDS = {
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: when is what learned?"),
         "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {
@@ -64,7 +65,7 @@ COMMANDS = {
         "bench": ("tools.bench:app", "Measure the speed of training."),
     },
 }
-WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data")
+WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data prepare")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
 
@@ -121,8 +122,10 @@ class _Commands(Mapping[str, Any]):
         if isinstance(target, typer.Typer):
             target.info.cls = _Subcommands
             for registered in target.registered_commands:
+                named = {name, f"{name} {registered.name}"}
                 registered.cls, registered.help = _Command, _paragraphs(registered.callback)
-                registered.callback = with_shared_options(registered.callback, imports=name not in WITHOUT_MODEL)
+                registered.callback = with_shared_options(registered.callback,
+                                                          imports=named.isdisjoint(WITHOUT_MODEL))
             command: Any = get_group(target)
         else:
             single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)

@@ -25,6 +25,7 @@ from ..errors import ConfigError
 from ..evaluation.suite.result_cache import cached_result
 from ..settings import LARGEST, coerce
 from ..text.corpora.corpus import Corpus
+from ..text.schedule import Step
 from ..training.config import TrainingConfig, make_objective, parse_duration
 
 KINDS = ("steps", "tokens", "budget", "flops", "equal_time")
@@ -111,5 +112,6 @@ def _mean_cost(kind: str, model: ModelConfig, training: TrainingConfig, corpus: 
     objective = make_objective(training, MiniBERT(model, seed=0))
     batches = objective.batches(corpus, training)
     places = np.unique(np.linspace(0, training.steps - 1, _SAMPLED[kind]).astype(int)).tolist()
-    return float(np.mean([objective.tokens(batches[step]) if kind == "tokens" else step_flops(objective, batches[step])
-                          for step in places]))
+    seen = [batches[Step(step, training.steps)] for step in places]
+    return float(np.mean([objective.tokens(batch) if kind == "tokens" else step_flops(objective, batch)
+                          for batch in seen]))

@@ -24,8 +24,9 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
 from .objective import USUAL_PASSES, PassOptions, Team
 

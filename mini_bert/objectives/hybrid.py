@@ -25,9 +25,10 @@ from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .causal import NextTokenBatches, next_tokens
 from .masked import MaskedLM, heldout_batches, masked_predictions
 from .objective import USUAL_PASSES, BatchSettings, PassOptions, Team

@@ -21,10 +21,11 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, Sequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..text.masking import MaskingWeights
 from ..text.schedule import Step
+from ..text.sequences.sequences import Sequences
 from .objective import USUAL_PASSES, BatchSettings, CorpusObjective, Losses, PassOptions, Team
 
 EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
@@ -37,7 +38,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     main: str = "masked"
     made_by: Callable[..., MLMBatches] = MLMBatches
     shares_pass, masks = True, True
-    _weights: MaskingWeights | None = None    # of the batches that were made last, if they learn from the model
+    masking_weights: MaskingWeights | None = None     # of the batches that were made last, if they learn from the model
 
     def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES):
         self.require_suitable(model)
@@ -58,7 +59,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     def batches(self, corpus: Corpus, config: BatchSettings, mode: str | type[Sequences] | None = None) -> MLMBatches:
         """`mode` is another kind of sequences, as an objective that reads the same pass may need."""
         self._masking = config.masking(corpus.tokenizer.vocabulary.ordinary if self.masks else None)
-        self._weights, self._pieces = self._masking.weights, corpus.manifest.vocab_size
+        self.masking_weights, self._pieces = self._masking.weights, corpus.manifest.vocab_size
         return self.made_by(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
                             mode=mode or self.mode(config.sequences), bucket=config.bucket, masking=self._masking,
                             curriculum=config.ordering(), seed=config.seed)
@@ -89,7 +90,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
     def tally(self, targets: IntArray, found: BoolArray) -> dict[str, IntArray]:
         """For weights that learn: how often each token was asked for and found, (2, V), under a name for `feedback`."""
-        if self._weights is None:
+        if self.masking_weights is None:
             return {}
         return {f"{self.main}_tally": np.stack([np.bincount(some, minlength=self._pieces)
                                                 for some in (targets, targets[found])])}
@@ -131,24 +132,24 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
     # ---------------------------------------------------------------- weights that learn
 
     def feedback(self, step: int, losses: Losses, figures: Mapping[str, Any]) -> None:
-        if self._weights is None:
+        if self.masking_weights is None:
             return
         counts = figures.get(f"{self.main}_tally")
         if counts is None:
             raise ConfigError(f"masking_weights: the objective {self.main} does not say which tokens it has found; its "
                               "add_gradients must return self.tally(targets, found) beside its losses.")
         rate = self._masking.rate_at(Step(step - 1, step.total if isinstance(step, Step) else 0))
-        self._weights.learn(step, counts, rate)
+        self.masking_weights.learn(step, counts, rate)
 
     def noted(self) -> Mapping[str, float]:
-        return {} if self._weights is None else self._weights.noted()
+        return {} if self.masking_weights is None else self.masking_weights.noted()
 
     def state(self) -> dict[str, Any]:
-        return {} if self._weights is None else self._weights.state()
+        return {} if self.masking_weights is None else self.masking_weights.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        if self._weights is not None:
-            self._weights.restore(state)
+        if self.masking_weights is not None:
+            self.masking_weights.restore(state)
 
 
 def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int:

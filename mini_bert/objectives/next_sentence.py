@@ -21,9 +21,10 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences, PairSequences, Sequences, unmarked
+from ..text.batches import MLMBatch, MLMBatches, unmarked
 from ..text.corpora.corpus import Corpus
-from ..text.sentence_pairs import RandomPairs
+from ..text.sequences.pairs import RandomPairs
+from ..text.sequences.sequences import PaddedSequences, PairSequences, Sequences
 from .masked import MaskedLM, cut, heldout_batches, pass_floats
 from .objective import BatchSettings, Team
 

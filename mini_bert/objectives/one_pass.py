@@ -19,8 +19,9 @@ import numpy as np
 from ..core.context import DropoutKey
 from ..core.params import Gradients
 from ..core.selection import Selection
-from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
+from ..text.sequences.sequences import MODES, Sequences
 from .masked import MaskedLM, cut
 from .objective import Batches, BatchSettings, CorpusObjective
 from .weighted_sum import Term, WeightedSum

@@ -17,8 +17,9 @@ from ..core.model import MiniBERT
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
 
 SHARE = 6                     # one token of so many is predicted

@@ -31,8 +31,9 @@ from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import generator as keyed_generator
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .joint_params import PrefixedGradients, join
 from .masked import MaskedLM, pass_floats
 from .objective import USUAL_PASSES, PassOptions, Team

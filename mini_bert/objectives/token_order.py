@@ -19,8 +19,9 @@ from ..core.model import MiniBERT
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences, unmarked
+from ..text.batches import MLMBatch, MLMBatches, unmarked
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
 from .objective import USUAL_PASSES, PassOptions
 

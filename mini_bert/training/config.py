@@ -16,10 +16,10 @@ from ..errors import ConfigError
 from ..objectives.making import objective_from
 from ..objectives.objective import BatchValues, CorpusObjective, PassOptions
 from ..settings import Settings
-from ..text.batches import MODES
 from ..text.curricula.curriculum import Curriculum
 from ..text.masking import HIDDEN, RANDOM, BoolArray, Masking
 from ..text.schedule import Schedule
+from ..text.sequences.sequences import MODES
 from . import clipping, curricula, inits, optimisers  # noqa: F401  (they fill the registry)
 from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
 from .curricula.making import check_masking_weights, curriculum_from, curriculum_words, masking_weights_from

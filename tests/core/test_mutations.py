@@ -32,7 +32,7 @@ from mini_bert.core.registry import words
 EMPTY = ("Alibi", "NoHead", "NoPositions", "Term")                    # nothing to compute
 COMPONENTS = [*(info.name.removeprefix("mini_bert.core.") for info in pkgutil.walk_packages(
     modules.__path__, "mini_bert.core.modules.") if not info.ispkg), "selection", "model", "gradients"]
-ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
+ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "mlm_gradients"}
 
 
 class Mutant(NamedTuple):
@@ -68,8 +68,8 @@ def mutants(function: ast.FunctionDef) -> Iterator[Mutant]:
             yield Mutant(f"line {line}: left out", function, partial(leave_out, line))
         if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("backward"):
             yield Mutant(f"line {line}: argument negated", function, negate_argument, number)
-        # (add_mlm_gradients returns a loss and a count, which are no gradients)
-        if isinstance(node, ast.Return) and node.value is not None and function.name != "add_mlm_gradients":
+        # (mlm_gradients returns a loss and what was found, which are no gradients)
+        if isinstance(node, ast.Return) and node.value is not None and function.name != "mlm_gradients":
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             for i, value in enumerate(values):
                 if not isinstance(value, ast.Constant):
@@ -217,7 +217,8 @@ def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, mo
         results = check_operation(operation.name, operation.forward, mutated, operation.checks)
         if any(not result.passed for result in results):
             return
-        for name in COMPONENTS:                    # what a module alone passes to the operation, its models must notice
+        # what a module alone passes to the operation, its models must notice
+        for name in (*COMPONENTS, *(f"ops.{other.name}" for other in operations())):
             module = importlib.import_module(f"mini_bert.core.{name}")
             for known in [known for known, value in vars(module).items() if value is operation.backward]:
                 monkeypatch.setattr(module, known, mutated)

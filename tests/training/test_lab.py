@@ -90,16 +90,18 @@ def test_a_run_names_its_own_model_and_way_of_training():
 
 
 def test_a_budget_of_tokens_or_flops_is_the_same_for_every_model(corpus, tmp_path):
-    runs = {"one": [], "two": ["model.num_layers=4"], "more": ["training.batch_size=8"]}
+    runs = {"one": [], "two": ["model.num_layers=4"], "more": ["training.batch_size=8"],
+            "grows": ["training.batch_size=4 -> 12"]}
     steps = {}
     for budget in ({"tokens": "2e3"}, {"flops": 3e7}):
         plan = Experiment.from_dict({**SHORT, **budget, "runs": runs})
         assert plan.budget is not None
         steps[next(iter(budget))] = [final_settings(plan, name, 0, corpus, tmp_path)[1].steps for name in runs]
-    one, two, more = steps["tokens"]
+    one, two, more, grows = steps["tokens"]
     assert one == two == pytest.approx(2000 / (4 * 16), rel=0.3)
     assert more == pytest.approx(one / 2, abs=2)
-    one, two, more = steps["flops"]
+    assert grows == pytest.approx(more, abs=2)        # on average it has as many
+    one, two, more, grows = steps["flops"]
     assert two < 0.75 * one                           # more layers, fewer steps
     assert more == pytest.approx(one / 2, rel=0.1)
 

@@ -17,7 +17,7 @@ def softmax_forward(x: Array, out: Array | None = None, shift: float | None = No
     """x (..., n) -> p (..., n), rows summing to one, in the memory of `out` if that is given (it may be x's own).
 
     An x of -inf gets exactly zero. A row of nothing else has no distribution: all of it is zero. `shift` is what
-    `common_shift` gives for x, or for more than x, if it is known.
+    `common_shift` gave before some x became -inf, if that is known.
     """
     shift = common_shift(x) if shift is None else shift
     if shift is None:                                  # each row its own; -inf - -inf would be no number
@@ -37,9 +37,15 @@ def common_shift(x: Array) -> float | None:
     It is found ten times faster than the largest of each row, and mostly it is 0, which needs no subtraction.
     """
     low, high = float(x.min(initial=np.inf)), float(x.max(initial=-np.inf))
-    if -_SAFE / 2 <= low and high <= _SAFE / 2:
+    if max(-low, high) <= _SAFE / 2:
         return 0.0
     return high if high - low < _SAFE else None        # a row might be so far below the top that it would vanish
+
+
+def still_serves(shift: float | None, x: Array) -> bool:
+    """Does a common shift do for rows that may have been changed since it was found?"""
+    top = x.max(axis=-1)
+    return shift is not None and bool(((abs(top - shift) <= _SAFE) | (top == -np.inf)).all())
 
 
 def softmax_backward(dp: Array, p: Array, out: Array | None = None) -> Array:

@@ -24,8 +24,9 @@ from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forw
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...core.registry import Word, register
 from ...errors import ConfigError
-from ...text.batches import MLMBatch, MLMBatches, Sequences
+from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
+from ...text.sequences.sequences import Sequences
 from ..joint_params import join
 from ..masked import MaskedLM
 from ..objective import USUAL_PASSES, BatchSettings, PassOptions, Team
@@ -105,7 +106,7 @@ class Distillation(MaskedLM):
         require_same_tokens(self.teacher, corpus, "distil")
         require_length(self.teacher, max(config.at(0.0).max_seq_length, config.at(1.0).max_seq_length), "distil")
         made = super().batches(corpus, config, mode)
-        if self._weights is not None and not self.losses.keys() & {LOGITS, MASKED}:
+        if self.masking_weights is not None and not self.losses.keys() & {LOGITS, MASKED}:
             raise ConfigError("distil: with logits=0 and masked=0 the student predicts no words, so masking_weights "
                               "have nothing to learn from.")
         return made
@@ -189,7 +190,7 @@ class Distillation(MaskedLM):
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, Any]:
         logits, cache = self._pass(part, dropout_key=key, **self.passes.keeping)
-        tally = {} if self._weights is None or logits is None else self.tally(*self._first_guesses(part, logits))
+        tally = {} if self.masking_weights is None or logits is None else self.tally(*self._first_guesses(part, logits))
         sums, dlogits, extra = self._compare(part, logits, cache, grads, factors)
         del logits
         if dlogits is None:

@@ -17,9 +17,10 @@ from ...core.model import MiniBERT
 from ...core.module import Sizes
 from ...core.params import Parameters
 from ...errors import ConfigError
-from ...text.batches import MLMBatches, Sequences
+from ...text.batches import MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.masking import IntArray
+from ...text.sequences.sequences import Sequences
 from ..masked import EVAL_SEED
 from ..objective import Batches, BatchSettings, CorpusObjective, PassOptions
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.registry import register
-from ...text.batches import Sequences
 from ...text.masking import IntArray
+from ...text.sequences.sequences import Sequences
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...core.registry import Word, check_options, find, make, parse_word
 from ...errors import ConfigError
-from ...text.batches import Sequences
 from ...text.curricula.curriculum import Curriculum, Difficulty
 from ...text.masking import BoolArray, MaskingWeights
+from ...text.sequences.sequences import Sequences
 
 _OPTIONS = ("start", "until")
 _LINEAR = Word("linear")

@@ -24,6 +24,7 @@ ALLOWED = {
     "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "plots"},
     "exercises": {"core", "text", "configs", "checks", "objectives", "training", "analysis"},
     "plots": set(),
+    "practice": {"core", "text", "training"},
     "templates": set(),
     "inference": {"core", "text"},
     "lab": {"core", "text", "configs", "objectives", "training", "evaluation", "inference", "bench", "factory",

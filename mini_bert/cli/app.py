@@ -48,6 +48,7 @@ COMMANDS = {
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: when is what learned?"),
         "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {

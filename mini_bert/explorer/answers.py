@@ -16,7 +16,7 @@ from ..version import __version__
 from .layer_answers import attention, layers, saliency
 from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
 from .queries import LONGEST_TEXT, Parameters, index_of, learning_rate, read_query, required
-from .run_answers import checkpoint, run
+from .run_answers import checkpoint, run, timeline
 from .session import Passes, Session
 
 Answer = Callable[[Session, Parameters], dict[str, Any]]
@@ -148,5 +148,6 @@ def reset(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 ANSWERS: dict[str, Answer] = {"info": info, "sentence": sentence, "forward": forward, "backward": backward,
                               "matrix": matrix, "cell": cell, "verify": verify, "attention": attention,
-                              "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint}
+                              "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint,
+                              "timeline": timeline}
 CHANGES: dict[str, Answer] = {"step": step, "undo": undo, "reset": reset}

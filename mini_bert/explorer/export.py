@@ -123,7 +123,7 @@ def _steps(session: Session, base: dict[str, str], answers: Answers) -> list[dic
 
 def _run(session: Session, base: dict[str, str], answers: Answers) -> None:
     """Checkpoints, evenly chosen if they are many."""
-    answers["run?"] = ANSWERS["run"](session, {})
+    answers["run?"], answers["timeline?"] = ANSWERS["run"](session, {}), ANSWERS["timeline"](session, {})
     run = answers["run?"]["run"]
     if run is None:
         return

@@ -45,8 +45,7 @@ def _diagnosis(diagnosis: Diagnosis) -> list[str]:
 
 
 def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
-    known = diagnosis.baselines.to_dict()
-    levels = {name: known[name] for name in ("uniform", "unigram", "bigram") if known[name] is not None}
+    levels = diagnosis.baselines.levels()
     lines = [_line(name, curve.tokens, curve.losses)
              for name, curve in (("training loss", run.training_curve), ("held-out loss", run.heldout_curve))
              if len(curve)]

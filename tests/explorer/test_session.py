@@ -55,7 +55,7 @@ def test_reset_goes_back_behind_what_undo_remembers(session):
 
 def test_a_step_whose_gradients_are_infinite_is_refused_and_leaves_no_trace(session, monkeypatch):
     before = session.model.params.flat.copy()
-    monkeypatch.setattr("mini_bert.objectives.masked.add_mlm_gradients", lambda model, grads, *batch, **options: (
+    monkeypatch.setattr("mini_bert.objectives.masked.mlm_gradients", lambda model, grads, *batch, **options: (
         grads.add("mlm_head_b", np.full(model.config.vocab_size, np.inf, model.dtype)), 1.0)[1:] * 2)
     with pytest.raises(InputError, match="infinite"):
         session.step(QUERY, 1.0, "sgd")

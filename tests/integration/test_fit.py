@@ -96,7 +96,7 @@ def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
     one_line.write_text(text_of(WORDS, 50))
     assert not isinstance(fit(one_line, out, budget="0.1s", changes=SMALL), Stopped)
     first = state()
-    fit(one_line, out, budget="1h", changes=SMALL, listener=Said(said), listener=Stops())
+    fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
     assert state()["step"] == first["step"] + 5 < state()["total_steps"]
     assert f"The budget was 0.1s and is now 1h: training goes on from step {first['step']:,}." in said
     assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"

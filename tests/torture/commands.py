@@ -8,4 +8,4 @@ CACHING = {"probe", "agreement", "facts", "similarity"}   # write their result t
 READING = {"selftest", "gradcheck", "exercise list", "exercise solution", "exercise run", "tokenizer encode",
            "tokenizer decode", "tokenizer inspect", "data show", "find-lr", "overfit", "fill-mask", "similar", "score",
            "predict", "explore", "doctor", "config", "presets", "memory", "bench train",
-           "generate"}
+           "bench profile", "generate"}

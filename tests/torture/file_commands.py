@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from beginnings import Command, cli, text, with_model, with_run
 
+from mini_bert.analysis.timeline.record import read_timeline
 from mini_bert.exercises.graded import exercise
 from mini_bert.exercises.progress import ProgressFile
 from mini_bert.exercises.stubs import solution_source
@@ -66,6 +67,17 @@ def read_cache(folder: Path) -> None:
         json.loads(file.read_bytes())
 
 
+def timeline(folder: Path) -> None:
+    os.environ["MINI_BERT_CACHE"] = str(folder / "made")
+    cli("timeline", folder / "run", "--only", "loss", "--threads", 1)
+
+
+def check_timeline(folder: Path) -> None:
+    read_cache(folder)
+    if (folder / "run" / "timeline.json").exists():
+        assert read_timeline(folder / "run").steps == [1, 4]
+
+
 FILE_COMMANDS = [
     Command("embed --out", with_model, lambda f: cli("embed", f / "text.txt", "-m", f / "model", "-o", f / "made.npy"),
             read_vectors),
@@ -85,5 +97,6 @@ FILE_COMMANDS = [
                                                           f / "made.html"), whole_page,
             slow=True),
     Command("evaluate --report", with_model, evaluate, whole_page, exact=False, slow=True),
+    Command("timeline", with_run, timeline, check_timeline, exact=False, same=("run/timeline.json",)),
     Command("blimp", with_pairs, blimp, read_cache, exact=False),
 ]

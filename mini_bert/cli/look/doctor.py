@@ -38,8 +38,9 @@ def _shown(found: Diagnosis, quiet: bool) -> list[object]:
     if quiet:
         return shown
     losses = table("loss", "", right=("loss",))
-    for value, name in ((found.baselines.uniform, "uniform: ln V"), (found.baselines.unigram, "unigram"),
-                        (found.baselines.bigram, "bigram"), (found.loss, "[bold]this run[/bold]"),
+    levels = [(value, "uniform: ln V" if name == "uniform" else name)
+              for name, value in found.baselines.levels().items()]
+    for value, name in (*levels, (found.loss, "[bold]this run[/bold]"),
                         (found.reference.reference if found.reference else None, "reference after as many tokens")):
         if value is not None:
             losses.add_row(f"{value:.3f}", name)

@@ -96,8 +96,9 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), 
                  seed: SeedOption = 0, *, output: Output) -> None:
     """Draw a figure: attention, gradient flow, layers, training and more, as PNG, SVG or PDF.
 
-    Examples: mini-bert plot attention "The cat sat on the mat." --layer 0 --head 1;
-    mini-bert plot training runs/mine --out curves.svg
+    Example: mini-bert plot attention "The cat sat on the mat." --layer 0 --head 1
+
+    Example: mini-bert plot training runs/mine --out curves.svg
     """
     if kind not in FIGURES:
         raise InputError(f"There is no figure {kind!r}; choose one of {', '.join(FIGURES)}.")

@@ -36,9 +36,9 @@ def fit_command(files: Files,
     same command continues, also with another --budget. Use DIR as --model of other commands; the report is
     DIR/report.html.
 
-    Example: mini-bert fit letters/ --out letters.model --budget 1h
+    Example: mini-bert fit letters/ --out letters.model --budget 10m
 
-    Example: mini-bert fit letters/ --out letters.model --budget 1h --from mini
+    Example: mini-bert fit letters/ --out grown.model --budget 10m --from mini
     """
     display = TrainingDisplay(output.silent)
     try:

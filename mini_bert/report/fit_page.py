@@ -10,11 +10,11 @@ from .evaluation_sections import loss_by_frequency
 from .page import BASELINES, example_html, facts, page, paragraph, section, table
 
 
-def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
+def fit_page(title: str, verdict: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
              heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example],
              masking_rates: Sequence[float]) -> str:
     """`records` is the run's log, `masking_rates` what the masking rate began and ended with."""
-    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rates))]
+    parts = [section("The fit", paragraph(verdict), facts(about)), section("Training", *_curves(records, heldout, masking_rates))]
     if heldout is not None:
         parts.append(section("Held-out text", _figures(heldout, before), loss_by_frequency(heldout.by_frequency)))
     if found:

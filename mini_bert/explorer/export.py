@@ -72,8 +72,8 @@ def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
 
     for question in ("sentence", "forward", "attention", "layers", *(["backward"] if backwards else [])):
         put(question)
-    for position in passes.targets if backwards else ():
-        put("saliency", position=str(position))
+    for row in passes.targets if backwards else ():
+        put("saliency", position=str(row + passes.ahead))
     cells: dict[str, list[list[int]]] = {}
     for step in passes.forward.steps[1:]:
         put("matrix", of="forward", name=step.name)

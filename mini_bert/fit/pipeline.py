@@ -1,6 +1,8 @@
 """The stages of a fit, in order."""
 
+import shlex
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from ..evaluation.masked_lm import Frequencies, evaluate_corpus
 from ..factory import load
 from ..inference.examples import examples
 from ..report.fit_page import fit_page
-from ..report.page import write_page
+from ..report.page import Step, write_page
 from ..text.corpora.corpus import MANIFEST, Corpus
 from ..text.corpora.prepare import prepare
 from ..text.corpora.sources import ReadingReport, paragraphs
@@ -199,9 +201,15 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus,
     if caution:
         facts["caution"] = caution
     fitted = FitResult(best, folder / REPORT, heldout, before, examples(model, corpus, seed=request.seed), facts)
+    use = ["mini-bert", "fill-mask", "--model", str(folder), "A text with [MASK]."]
+    steps = [Step("Use the model", shlex.join(use)),
+             Step("See how the training went", shlex.join(["mini-bert", "report", str(folder)]))]
+    if caution:
+        steps.insert(0, Step(caution))
     write_page(fitted.report, fit_page(
-        f"A model of {', '.join(request.sources)}"[:100], fitted.verdict, facts, list(read_log(run)), heldout=heldout, before=before,
-        found=fitted.examples, masking_rates=trainer.config.schedule_of("masking_rate").values))
+        f"{folder.resolve().name}: a model of {', '.join(request.sources)}"[:100], facts, list(read_log(run)),
+        heldout=heldout, before=before, found=fitted.examples, command=request.command(folder), when=datetime.now(),
+        steps=steps, masking_rates=trainer.config.schedule_of("masking_rate").values))
     write_result(folder, {**read_result(folder), "request": request.description(),
                           "model": str(best.relative_to(folder)), **fitted.to_dict()})
     return fitted

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..evaluation.masked_lm import MaskedReport
 from ..inference.examples import Example
-
-_CLEARLY = 0.1                # nats; a smaller difference may come from the draw of the masks
+from ..report.fit_page import judged
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,15 +23,8 @@ class FitResult:
 
     @property
     def verdict(self) -> str:
-        """How far the model has come: only one that is better than bigrams uses more than the word before."""
-        if self.heldout is None:
-            return "There was too little text to hold any out, so the model was not evaluated."
-        loss, bigram = self.heldout.loss, self.heldout.baselines["bigram"]
-        figures = f"the held-out loss is {loss:.3f}, that of bigrams {bigram:.3f}"
-        if loss < bigram - _CLEARLY:
-            return f"The model is clearly better than bigrams: {figures}."
-        hardly = "hardly better than" if loss < bigram else "not yet better than"
-        return f"The model is {hardly} bigrams: {figures}. Train it for longer: a larger budget goes on from here."
+        """How far the model has come; one that is better than bigrams uses more than the word before."""
+        return judged(self.heldout, self.before)[0]
 
     def __repr__(self) -> str:
         return f"{self.verdict}\nThe model: {self.model}\nThe report: {self.report}"

@@ -146,13 +146,14 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
     assert json.loads(done.stdout)["run"] == str(tmp_path / "made" / "run")
 
 
-@pytest.mark.parametrize(("loss", "said"), [(4.0, "clearly better than"), (4.95, "hardly better than"),
-                                            (5.2, "not yet better than")])
+@pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the word before (5.00)."),
+                                            (4.95, "by the word before (5.00), but hardly. Train it for longer"),
+                                            (5.2, "but not by the word before (5.00). Train it for longer")])
 def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
     report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
     fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})
     assert said in fitted.verdict
-    assert f"{loss:.3f}" in fitted.verdict
+    assert f"{loss:.2f}" in fitted.verdict
     assert ("larger budget" in fitted.verdict) == (loss > 4.9)
     assert "too little text" in FitResult(tmp_path, tmp_path, None, None, [], {}).verdict
 

@@ -28,8 +28,9 @@ from mini_bert.evaluation.formats.conll import read_conll
 from mini_bert.evaluation.formats.conllu import has_entities, read_conllu
 from mini_bert.evaluation.formats.lama import read_facts
 from mini_bert.evaluation.formats.minimal_pairs import read_minimal_pairs
+from mini_bert.evaluation.formats.reading import load_sentences
 from mini_bert.evaluation.formats.squad import read_questions
-from mini_bert.evaluation.formats.tables import read_table
+from mini_bert.evaluation.formats.tables import read_labelled, read_table
 from mini_bert.evaluation.formats.words import read_words
 from mini_bert.evaluation.suite.result_cache import cached_result
 from mini_bert.evaluation.tasks.storage import load_task, save_task
@@ -231,6 +232,15 @@ def _read_compressed(folder: Path) -> object:
                            ReadingReport()))
 
 
+def _read_text(path: Path) -> object:
+    return list(paragraphs(find_sources([str(path)]), ReadingReport()))
+
+
+def _write_regression(folder: Path) -> None:
+    model = TaskModel(MiniBERT(CONFIG), "sequence", 1, loss="squared_error(mean=2.5, scale=1.5)")
+    save_task(folder, model, _tokenizer(), "regression", ["score"], {"columns": ["text"]})
+
+
 def _cached(folder: Path) -> object:
     with patch.dict(os.environ, {"MINI_BERT_CACHE": str(folder / "cache")}):
         found = cached_result("test", {}, [], lambda: {"accuracy": 0.5, "rows": [1, 2, 3]})
@@ -281,6 +291,18 @@ SUBJECTS: dict[str, Subject] = {
     "SQuAD": file("squad.json", json.dumps(SQUAD), read_questions),
     "questions": file("plain.json", json.dumps([{"question": "who?", "context": "a cat", "answer": "cat"}]),
                       read_questions),
+    "CSV": file("table.csv", 'text;label\n"the ""cat""; a\nmat";1\na dog;0\nthe mat;1\n', read_labelled),
+    "JSON lines": file("table.jsonl", '{"text": "the cat", "label": ["a", "b"]}\n{"text": "a dog", "label": []}\n',
+                       partial(read_labelled, empty_labels=True)),
+    "JSON table": file("table.json", '[{"text": "the cat", "score": 1.5}, {"text": "a dog", "score": 2}]',
+                       read_labelled),
+    "table of words": file("words.jsonl", '{"tokens": ["the", "cat"], "ner_tags": ["O", "B-ANIMAL"]}\n',
+                           load_sentences),
+    "UTF-16": Subject(lambda folder: (folder / "text.txt").write_bytes(TEXT.encode("utf-16")),
+                      lambda folder: _read_text(folder / "text.txt"), ("text.txt",)),
+    "HTML": file("page.html", "<html><head><meta charset='utf-8'></head><body><p>the <b>cat</b> &amp; a</p>"
+                 "<pre>a\nb</pre><script>x</script></body></html>", _read_text),
+    "task model of numbers": Subject(_write_regression, load_task, ("task.json",)),
     "TSV": file("table.tsv", "sentence\tlabel\nthe cat\t1\na dog\t0\n", read_table),
     "CoLA": file("cola.tsv", "gj04\t1\t\tthe cat sat\ngj04\t0\t*\tcat the\n", partial(read_table, labelled=False)),
     "facts": file("facts.jsonl", json.dumps(FACT) + "\n" + json.dumps(FACT) + "\n", read_facts),

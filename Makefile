@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
+# the tests start hundreds of processes, which begin twice as fast where the modules are compiled
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench-text \
 	bench-train bench-scaling bench-explorer bench-opening clean

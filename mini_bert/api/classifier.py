@@ -33,7 +33,7 @@ class MiniBertClassifier(Estimator):
 
     def fit(self, X: Iterable[Any], y: Iterable[Any]) -> Self:
         """Fine-tune on the texts X (N) and their labels y (N), which may be text or numbers."""
-        texts, labels = as_texts(X), np.asarray(list(y))
+        texts, labels = as_texts(X, pairs=True), np.asarray(list(y))
         if len(texts) != len(labels):
             raise DataError(f"There are {len(texts)} texts and {len(labels)} labels.")
         opened = pipeline(self.model)
@@ -51,7 +51,7 @@ class MiniBertClassifier(Estimator):
 
     def predict_proba(self, X: Iterable[Any]) -> npt.NDArray[np.float64]:
         """The probability of each class (N, C), in the order of `classes_`."""
-        fitted, texts = self._fitted("pipeline_"), as_texts(X)
+        fitted, texts = self._fitted("pipeline_"), as_texts(X, pairs=True)
         names = [str(label) for label in self.classes_.tolist()]
         rows = [[found.probabilities[name] for name in names] for found in fitted.predict(texts)] if texts else []
         return np.array(rows, np.float64).reshape(len(rows), len(names))

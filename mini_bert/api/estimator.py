@@ -56,13 +56,14 @@ class Estimator:
         return getattr(self, name)
 
 
-def as_texts(X: Iterable[Any]) -> list[Any]:
-    """A list of texts, or of pairs of texts; from lists, arrays and columns of a table alike."""
+def as_texts(X: Iterable[Any], *, pairs: bool = False) -> list[Any]:
+    """A list of texts, or with `pairs` of pairs of texts; from lists, arrays and columns of a table alike."""
     if isinstance(X, str):
         raise InputError("A list of texts is needed, not one text; put it into a list.")
     texts = [tuple(one) if isinstance(one, list | tuple | np.ndarray) else one for one in X]
     for number, text in enumerate(texts):
         parts = text if isinstance(text, tuple) else (text,)
-        if len(parts) not in (1, 2) or not all(isinstance(part, str) for part in parts):
-            raise InputError(f"Example {number} is {str(text)[:60]!r}, neither a text nor a pair of texts.")
+        if not 1 <= len(parts) <= 1 + pairs or not all(isinstance(part, str) for part in parts):
+            wanted = "a text or a pair of texts" if pairs else "a text"
+            raise InputError(f"Example {number} is {str(text)[:60]!r}, not {wanted}.")
     return [text[0] if isinstance(text, tuple) and len(text) == 1 else text for text in texts]

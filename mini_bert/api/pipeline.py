@@ -27,6 +27,7 @@ T = TypeVar("T")
 Texts = list[str] | tuple[str, ...]
 Vectors = npt.NDArray[np.float32]
 Pair = tuple[str, str]
+_POINTS = 129                 # of an integral, for attributions that add up to a hundredth
 _TASK = "task.json"           # of a model that mini_bert.finetune saved
 
 
@@ -194,14 +195,14 @@ class Pipeline:
             if label not in labels:
                 raise InputError(f"{label!r} is not a label of {self.name}; it has {', '.join(labels)}.")
             assert isinstance(self.model, TaskModel)
-            saliency = explain_label(self.model, self.tokenizer, text, labels.index(label))
+            saliency = explain_label(self.model, self.tokenizer, text, labels.index(label), steps=_POINTS)
             return Explanation.of(label, saliency)
         masks = self.fill_mask(text, top=1).masks
         if len(masks) != 1:
             raise InputError(f"One prediction is explained at a time, and the text has {len(masks)} masks.")
         word = masks[0][0].token if target is None else target
         place = self.tokenizer.encode(self.tokenizer.with_mask(text)).index(self.tokenizer.vocabulary.mask)
-        return Explanation.of(word, explain_prediction(self._words, self.tokenizer, text, place, word))
+        return Explanation.of(word, explain_prediction(self._words, self.tokenizer, text, place, word, steps=_POINTS))
 
     # ---------------------------------------------------------------- what it can do
 

@@ -150,7 +150,7 @@ class Continuation(Printed):
 class Explanation(Printed):
     """What each token of a text adds to a prediction, in logits, by integrated gradients.
 
-    The sum over the tokens is the prediction's logit, less that of a text in which every token is [MASK].
+    Their sum over the tokens is close to the prediction's logit, less that of a text in which every token is [MASK].
     """
 
     prediction: str                       # a word, or a label

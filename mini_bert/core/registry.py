@@ -59,6 +59,7 @@ SLOTS = {
     "pacing": "a function (share of the pacing's time) -> share of the way from the curriculum's start to all",
     "masking_weights": "text.masking.MaskingWeights: how likely each token is to be masked; made from (ordinary), "
                        "which tokens can be",
+    "timeline": "analysis.timeline.entry.TimelineEntry: figures of a model, measured at each snapshot of a run",
 }
 Named = TypeVar("Named")
 

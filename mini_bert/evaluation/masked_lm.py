@@ -68,10 +68,14 @@ def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> 
 
 def masked_tokens(batches: Sequence[MLMBatch]) -> tuple[Ints, Ints, Ints]:
     """For each masked position: its index in the sequence, the true token, and the preceding token."""
+    column = np.concatenate([np.nonzero(batch.mask_positions)[1] for batch in batches])
+    return column, tokens_before(batches, 0), tokens_before(batches, 1)
+
+
+def tokens_before(batches: Sequence[MLMBatch], distance: int) -> Ints:
+    """The true token so many places before each masked position; the first one of a sequence where there is none."""
     places = [(batch.target_ids, *np.nonzero(batch.mask_positions)) for batch in batches]
-    return (np.concatenate([columns for _, _, columns in places]),
-            np.concatenate([ids[rows, columns] for ids, rows, columns in places]),
-            np.concatenate([ids[rows, np.maximum(columns - 1, 0)] for ids, rows, columns in places]))
+    return np.concatenate([ids[rows, np.maximum(columns - distance, 0)] for ids, rows, columns in places])
 
 
 class Frequencies(NgramCounts):

@@ -66,23 +66,27 @@ class NgramCounts:
 
     def unigram(self, ids: IntArray) -> FloatArray:
         """p(b) of each piece."""
-        found: FloatArray = (self._without_own(self.counts[ids]) + 1) \
+        found: FloatArray = (self.without_own(self.counts[ids]) + 1) \
             / (self.counts.sum() - self._own + self.vocab_size)
         return found
 
     def bigram(self, before: IntArray, ids: IntArray) -> FloatArray:
         """p(b | a) of each piece after the piece `before` it."""
-        codes = before.astype(np.int64) * self.vocab_size + ids
-        places = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        known = np.zeros(len(ids))
-        if len(self._codes):
-            known = np.where(self._codes[places] == codes, self._times[places], 0)
-        times, seen = self._without_own(known), self._without_own(self.counts[before])
+        times, seen = self.without_own(self.pair_times(before, ids)), self.without_own(self.counts[before])
         weight = np.where(seen > 0, _SHARE_OF_BIGRAMS, 0)
         mixed: FloatArray = weight * times / np.maximum(seen, 1) + (1 - weight) * self.unigram(ids)
         return mixed
 
-    def _without_own(self, counts: FloatArray) -> FloatArray:
+    def pair_times(self, before: IntArray, ids: IntArray) -> FloatArray:
+        """How often each piece comes after the piece `before` it."""
+        if not len(self._codes):
+            return np.zeros(len(ids))
+        codes = before.astype(np.int64) * self.vocab_size + ids
+        places = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        return np.where(self._codes[places] == codes, self._times[places], 0.0)
+
+    def without_own(self, counts: FloatArray) -> FloatArray:
+        """Counts without the occurrence that is predicted, if the counted text is the one to predict."""
         return np.maximum(counts - self._own, 0)
 
     def log_likelihoods(self, tokenizer: Tokenizer, texts: Sequence[str]) -> dict[str, FloatArray]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, InputError
+from ..pretrained import model_directory, shipped_names
 from ..training.runs.checkpoints import read_state
 from ..training.runs.snapshots import kept_models
 
@@ -73,6 +74,11 @@ class Run:
                 "training": _points(record.training_curve), "heldout": _points(record.heldout_curve),
                 "baselines": {name: value for name in ("uniform_loss", "unigram_loss")
                               if (value := record.stored_baseline(name)) is not None}}
+
+
+def shipped_timelines(first: str) -> dict[str, Path]:
+    """The directories of shipped models, in which a timeline may be, by name; the model of this name comes first."""
+    return {name: model_directory(name) for name in sorted(shipped_names(), key=lambda name: name != first)}
 
 
 def _points(curve: LossCurve) -> dict[str, list[float]]:

@@ -1,6 +1,7 @@
 """The arguments of a fit: checked before anything is written, and stored so that a later call can be compared."""
 
 import json
+import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ RESULT = "fit.json"
 LARGEST_VOCABULARY = 8192     # by default
 NEW_WORDS = 1000              # by default
 _EVALUATIONS, _EVAL_SEQUENCES = 20, 128       # during training; the end evaluates on all held-out text
+# arguments, and the options of the command
+_OPTIONS = {"start": "--from", "config": "--config", "changes": "--set", "vocab_size": "--vocab-size",
+            "new_words": "--new-words", "cased": "--cased", "seed": "--seed", "include": "--include",
+            "text_column": "--text-column", "strict": "--strict"}
 # settings that have their own argument
 _ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.steps": "budget",
               "model.vocab_size": "vocab_size"}
@@ -43,6 +48,21 @@ class FitRequest:
     include: tuple[str, ...] = ()         # patterns of the files of a folder that are read
     text_column: str | None = None        # of tables
     strict: bool = False                  # refuse files of a folder that cannot be read, and bytes that are not UTF-8
+
+    def command(self, out: Path) -> str:
+        """The command that makes this request, whoever made it."""
+        usual = FitRequest(self.sources)
+        parts = ["mini-bert", "fit", *self.sources, "--out", str(out), "--budget", self.budget]
+        for name, option in _OPTIONS.items():
+            value = getattr(self, name)
+            if value == getattr(usual, name):
+                continue
+            if isinstance(value, bool):
+                parts.append(option)
+            else:
+                for one in value if isinstance(value, tuple) else (value,):
+                    parts += [option, str(one)]
+        return shlex.join(parts)
 
     def text(self) -> list[Source]:
         """The sources of the text."""

@@ -53,7 +53,8 @@ def bar_chart(groups: Mapping[str, Mapping[str, Bar]], *, x_label: str,
     for number, name in enumerate(series if len(series) > 1 else ()):
         parts += [f'<rect x="{x:.1f}" y="4" width="12" height="10"{_fill(number)}/>', text(x + 17, 13, name)]
         x += 36 + 7 * len(name)
-    return svg([*parts, text((_LEFT + right) / 2, height - 8, x_label, "middle")], height, x_label)
+    drawn = svg([*parts, text((_LEFT + right) / 2, height - 8, x_label, "middle")], height, x_label, "wide")
+    return f'<div class="scroll">{drawn}</div>'
 
 
 def _fill(number: int) -> str:

@@ -1,6 +1,7 @@
 """Lines over an axis, as SVG, drawn without a library.
 
-Each line has its own colour and dashes; levels, such as a baseline's loss, are thin and labelled.
+Each line has its own colour and dashes, which the legend above the chart shows. Levels, such as a baseline's loss, are
+thin, and labelled beside the chart. Nothing is written over a line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ from math import ceil, floor, isfinite, log10
 from .svg import WIDTH, colour, segment, stroke, svg, text
 
 _HEIGHT = 380
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 20, 52
-_LEGEND = 12                  # height of a legend above the plot
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 12, 56
+_LABELS = 144                 # width of the labels of levels, at the right of the plot
+_APART = 20                   # least distance of two labels
 _MARKED = 40                  # a line of at most this many points has a dot at each
 
 
@@ -27,19 +29,36 @@ class Line:
     high: Sequence[float] | None = None
 
 
-def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str, levels: Mapping[str, float] | None = None,
-               legend_above: bool = False) -> str:
-    """The chart as an <svg> element, with a legend in the upper right, where falling losses leave room, or above it."""
-    levels = {name: level for name, level in (levels or {}).items() if isfinite(level)}
+def line_chart(lines: Sequence[Line], *, x_label: str, y_label: str,
+               levels: Mapping[str, float] | None = None) -> str:
+    """The chart as a <figure>: a legend if there are several lines, what the y-axis counts, the <svg>, and levels that
+    are too far away to be drawn."""
     xs = [x for line in lines for x in line.x]
-    ys = [y for line in lines for y in (*line.y, *(line.low or ()), *(line.high or ()))] + list(levels.values())
-    x_axis = _Axis.over([0.0, *xs], _LEFT, WIDTH - _RIGHT).ending_at_last(xs)
-    y_axis = _Axis.over(ys, _HEIGHT - _BOTTOM, _TOP + (_LEGEND if legend_above else 0))
-    parts = [*_grid(x_axis, y_axis, x_label, y_label), *_levels(levels, y_axis)]
+    ys = [y for line in lines for y in (*line.y, *(line.low or ()), *(line.high or ()))]
+    near, far = _by_distance(levels or {}, ys)
+    right = WIDTH - (_LABELS if near else _RIGHT)
+    x_axis = _Axis.over([0.0, *xs], _LEFT, right).ending_at_last(xs)
+    y_axis = _Axis.over([*ys, *near.values()], _HEIGHT - _BOTTOM, _TOP)
+    parts = [*_grid(x_axis, y_axis, x_label), *_levels(near, x_axis, y_axis)]
     for number, points in enumerate(lines):
         parts += _line(points, number, x_axis, y_axis)
-    parts += _legend([line.name for line in lines], legend_above) if len(lines) > 1 else []
-    return svg(parts, _HEIGHT, f"{y_label} over {x_label}: {', '.join(line.name for line in lines)}")
+    drawn = svg(parts, _HEIGHT, f"{y_label} over {x_label}: {', '.join(line.name for line in lines)}")
+    beyond = ", ".join(f"{name} {level:.2f}" for name, level in far.items())
+    named = f'<p class="axis">{escape(y_label)}</p>'      # upright, and above the numbers that it is about
+    return ("<figure>" + (_legend([line.name for line in lines]) if len(lines) > 1 else "") + named + drawn
+            + (f"<figcaption>Beyond this scale: {escape(beyond)}.</figcaption>" if far else "") + "</figure>")
+
+
+def _by_distance(levels: Mapping[str, float], ys: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
+    """The levels that are as near to the lines as the lines are high, and the others, which would flatten them."""
+    known = {name: level for name, level in levels.items() if isfinite(level)}
+    finite = [y for y in ys if isfinite(y)]
+    if not finite:
+        return known, {}
+    low, high = min(finite), max(finite)
+    room = max(high - low, 0.05 * abs(high))
+    near = {name: level for name, level in known.items() if low - room <= level <= high + room}
+    return near, {name: level for name, level in known.items() if name not in near}
 
 
 @dataclass(frozen=True)
@@ -78,15 +97,15 @@ def _round_step(rough: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= rough * (1 - 1e-9))
 
 
-def _grid(x_axis: _Axis, y_axis: _Axis, x_label: str, y_label: str) -> list[str]:
+def _grid(x_axis: _Axis, y_axis: _Axis, x_label: str) -> list[str]:
     parts = []
     for tick in y_axis.ticks:
         y = y_axis.place(tick)
-        parts += [segment(_LEFT, y, WIDTH - _RIGHT, y), text(_LEFT - 8, y + 4, _tick(tick), "end")]
-    parts += [text(x_axis.place(tick), _HEIGHT - _BOTTOM + 18, _tick(tick), "middle") for tick in x_axis.ticks]
-    middle = (_TOP + _HEIGHT - _BOTTOM) / 2
-    return [*parts, text((_LEFT + WIDTH - _RIGHT) / 2, _HEIGHT - 12, x_label, "middle"),
-            text(14, middle, y_label, "middle", f' transform="rotate(-90 14 {middle})"')]
+        parts += [segment(_LEFT, y, x_axis.stop, y), text(_LEFT - 8, y + 4, _tick(tick), "end")]
+    for number, tick in enumerate(x_axis.ticks):          # every second one is left out where there is little room
+        parts.append(text(x_axis.place(tick), _HEIGHT - _BOTTOM + 20, _tick(tick), "middle",
+                          ' class="minor"' if number % 2 else ""))
+    return [*parts, text((_LEFT + x_axis.stop) / 2, _HEIGHT - 8, x_label, "middle")]
 
 
 def _tick(value: float) -> str:
@@ -98,12 +117,16 @@ def _tick(value: float) -> str:
     return f"{value:,.6g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
-def _levels(levels: Mapping[str, float], y_axis: _Axis) -> list[str]:
-    parts = []
-    for name, level in levels.items():
+def _levels(levels: Mapping[str, float], x_axis: _Axis, y_axis: _Axis) -> list[str]:
+    """Thin lines, with labels at their right; labels of near levels are moved apart."""
+    parts, above = [], float("-inf")
+    for name, level in sorted(levels.items(), key=lambda item: -item[1]):
         y = y_axis.place(level)
-        parts += [segment(_LEFT, y, WIDTH - _RIGHT, y, ' stroke="var(--ink)" stroke-dasharray="3 3" opacity="0.6"'),
-                  text(_LEFT + 4, y - 4, f"{name} {level:.2f}", attributes=' opacity="0.8"')]
+        label = max(y, above + _APART)
+        above = label
+        parts += [segment(_LEFT, y, x_axis.stop, y, ' stroke="var(--ink)" stroke-dasharray="3 3" opacity="0.6"'),
+                  segment(x_axis.stop, y, x_axis.stop + 6, label, ' stroke="var(--ink)" opacity="0.6"'),
+                  text(x_axis.stop + 9, label + 4, f"{name} {level:.2f}", attributes=' opacity="0.9"')]
     return parts
 
 
@@ -123,14 +146,8 @@ def _line(points: Line, number: int, x_axis: _Axis, y_axis: _Axis) -> list[str]:
     return parts
 
 
-def _legend(names: Sequence[str], above: bool) -> list[str]:
-    """A sample of each line with its name: in a row above the plot, or in a column inside it."""
-    x, y = (_LEFT, 14) if above else (WIDTH - _RIGHT - 7 * max(map(len, names)) - 44, _TOP + 14)
-    parts = []
-    for number, name in enumerate(names):
-        parts += [segment(x, y - 4, x + 30, y - 4, stroke(number)), text(x + 36, y, name)]
-        if above:
-            x += 7 * len(name) + 54
-        else:
-            y += 17
-    return parts
+def _legend(names: Sequence[str]) -> str:
+    """A sample of each line with its name."""
+    samples = "".join(f'<li><svg viewBox="0 0 32 10" aria-hidden="true">{segment(0, 5, 32, 5, stroke(number))}</svg>'
+                      f"{escape(name)}</li>" for number, name in enumerate(names))
+    return f'<ul class="legend">{samples}</ul>'

@@ -1,18 +1,22 @@
 """The page of an evaluation: a summary, then one section per part with its table and charts."""
 
+import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from html import escape
 from typing import Any
 
-from ..evaluation.suite.rows import shown
+from ..evaluation.suite.rows import LOWER, interval, shown
 from ..evaluation.suite.suite import LEVELS, EvaluationReport
 from .evaluation_sections import SECTIONS
-from .page import facts, notes, number_cell, page, paragraph, section, table
+from .page import Opening, State, Step, facts, notes, number_cell, page, paragraph, section, table
 
 _NUMBER = ' class="number"'
+_NAMED = 4                    # parts, in the verdict
 
 
-def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationReport) -> str:
+def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationReport, *, command: str = "",
+                    when: datetime | None = None) -> str:
     """`about` says what was asked: the model, the text, the folder of tasks."""
     parts = [section("Summary", _summary(found), paragraph(
         "Scores are in percent unless they have three decimals. ± is half the width of a 95 % interval; an asymmetric "
@@ -23,7 +27,30 @@ def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationRepor
         parts.append(section("Not measured", table(["part", "reason"], [[part["title"], part["reason"]]
                                                                        for part in found.not_measured])))
     arguments = {name: _listed(value) for name, value in about.items() if value is not None}
-    return page(title, *parts, section("Arguments", facts(arguments)))
+    left = len(found.not_measured)
+    steps = [Step(f"Measure what needs other data, {left} part{'s' if left > 1 else ''}: see Not measured below")] \
+        if left else []
+    steps.append(Step("Look into the model", shlex.join(["mini-bert", "explore", "--model", str(about.get("model"))])))
+    return page(title, *parts, section("Arguments", facts(arguments)),
+                opening=Opening(*judged(found), command, when, steps))
+
+
+def judged(found: EvaluationReport) -> tuple[str, State]:
+    """In how many figures the model is better than its best baseline, and where it is not."""
+    compared = [row for row in found.summary() if row["baselines"] and row["better"] is not None]
+    if not compared:
+        return "Nothing could be compared with a baseline.", State.OPEN
+    better = [row for row in compared if _is_better(row)]
+    says = f"The model is better than the best baseline in {len(better)} of {len(compared)} figures"
+    worse = list(dict.fromkeys(row["title"] for row in compared if not _is_better(row)))
+    state = State.GOOD if not worse else State.OPEN if 2 * len(better) >= len(compared) else State.BAD
+    return says + (f"; not in: {', '.join(worse[:_NAMED])}{' and others' if len(worse) > _NAMED else ''}." if worse
+                   else "."), state
+
+
+def _is_better(row: Mapping[str, Any]) -> bool:
+    value, *others = (interval(figure).mean for figure in (row["value"], *row["baselines"].values()))
+    return value < min(others) if row["better"] == LOWER else value > max(others)
 
 
 def _listed(value: Any) -> str:

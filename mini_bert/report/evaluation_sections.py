@@ -47,7 +47,7 @@ def _guesses(details: Details) -> list[str]:
     cells = [cell for cell in details["model"]["calibration"]["table"] if cell["predictions"]]
     curve = line_chart([Line(MODEL, [cell["confidence"] for cell in cells], [cell["accuracy"] for cell in cells]),
                         Line("perfect", [0.0, 1.0], [0.0, 1.0])],
-                       x_label="confidence of the prediction", y_label="accuracy", legend_above=True)
+                       x_label="confidence of the prediction", y_label="accuracy")
     norms = {whose: details[key]["gradient_norm_by_part"] for key, whose in (("model", MODEL), ("random_init", RANDOM))}
     return [curve, paragraph("Gradient norm by part of the model:"), table(
         ["part", MODEL, RANDOM], [[part, *(f"{entry[part]:.4f}" for entry in norms.values())] for part in norms[MODEL]],
@@ -65,7 +65,7 @@ def _representations(details: Details) -> list[str]:
                      title="Similarity of layers (CKA), random init"),
             heat_map(entropy, [f"layer {i + 1}" for i in range(len(entropy))], heads,
                      title="Entropy of attention, relative to uniform attention"),
-            line_chart(diversity, x_label="layer", y_label="token diversity", legend_above=True)]
+            line_chart(diversity, x_label="layer", y_label="token diversity")]
 
 
 def _geometry(details: Details) -> list[str]:
@@ -84,7 +84,7 @@ def _stability(details: Details) -> list[str]:
     counts = table(["perturbation", "changed", "unchanged ids", "not possible"], [
         [name, *(f"{entry[key]:,}" for key in ("changed", "unseen", "impossible"))] for name, entry in changes.items()],
         numbers=(1, 2, 3))
-    return [line_chart(lines, x_label="layer", y_label="stability of the sentence vector", legend_above=True),
+    return [line_chart(lines, x_label="layer", y_label="stability of the sentence vector"),
             paragraph("1: the vector has not moved; 0: it is as far away as another sentence's."), counts]
 
 
@@ -107,8 +107,7 @@ def _probe(details: Details) -> list[str]:
     figures = ("accuracy", *(["f1"] if figure == "f1" else []), random, "control", "selectivity")
     content = [[f"{row['probe']}, {row['layer']}", *(_percent(row[name]) for name in figures)]
                for row in details["rows"]]
-    return [line_chart(lines, x_label="layer, 0 for the embeddings", y_label=figure, levels=memory,
-                       legend_above=True),
+    return [line_chart(lines, x_label="layer, 0 for the embeddings", y_label=figure, levels=memory),
             table(columns, content, numbers=range(1, len(columns)))]
 
 
@@ -123,7 +122,7 @@ def _trees(details: Details) -> list[str]:
     lines = [_over_layers(whose, [row[key]["uuas"] for row in details["rows"]])
              for key, whose in (("model", MODEL), ("random", RANDOM))]
     parts = [line_chart(lines, x_label="layer, 0 for the embeddings", y_label="UUAS",
-                        levels={"linear chain": details["baselines"]["linear chain"]["uuas"]}, legend_above=True)]
+                        levels={"linear chain": details["baselines"]["linear chain"]["uuas"]})]
     if details["rank_curve"]:
         parts.append(line_chart([Line("UUAS", [point["rank"] for point in details["rank_curve"]],
                                       [point["uuas"] for point in details["rank_curve"]])],
@@ -200,7 +199,7 @@ def _words(details: Details) -> list[str]:
                for entry in details["analogies"] if entry["layer"] == "static"]
     parts = []
     if lines:
-        parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman", legend_above=True))
+        parts.append(line_chart(lines, x_label="layer, 0 for the embeddings", y_label="Spearman"))
     if content:
         parts.append(table(["analogies, static vectors", "section", "accuracy", "nearest word", RANDOM, "questions",
                            "candidates"], content, numbers=(2, 3, 4, 5, 6)))

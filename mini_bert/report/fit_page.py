@@ -1,27 +1,57 @@
-"""The page of a fit: training curves, held-out losses against baselines, and examples."""
+"""The page of a fit: is the model better than guessing, training curves, held-out losses, and examples."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from ..evaluation.masked_lm import MaskedReport
 from ..inference.examples import Example
 from .chart import Line, line_chart
 from .evaluation_sections import loss_by_frequency
-from .page import BASELINES, example_html, facts, page, paragraph, section, table
+from .page import BASELINES, Opening, State, Step, example_html, facts, page, paragraph, section, table
 
 
 def fit_page(title: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]], *,
              heldout: MaskedReport | None, before: MaskedReport | None, found: Sequence[Example],
-             masking_rates: Sequence[float]) -> str:
-    """`records` is the run's log, `masking_rates` what the masking rate began and ended with."""
-    parts = [section("The fit", facts(about)), section("Training", *_curves(records, heldout, masking_rates))]
+             masking_rates: Sequence[float], command: str, when: datetime, steps: Sequence[Step]) -> str:
+    """`records` is the run's log, `masking_rates` what the masking rate began and ended with, `steps` what to do."""
+    parts = []
     if heldout is not None:
-        parts.append(section("Held-out text", _figures(heldout, before), loss_by_frequency(heldout.by_frequency)))
+        parts.append(section("Held-out text", _figures(heldout, before)))
     if found:
         parts.append(section("Predictions for masks", paragraph(
             "Held-out sentences with one word masked, and the model's most probable words."),
             *map(example_html, found)))
-    return page(title, *parts)
+    parts.append(section("Training", *_curves(records, heldout, masking_rates)))
+    if heldout is not None:
+        parts.append(section("By frequency", loss_by_frequency(heldout.by_frequency)))
+    parts.append(section("The fit", facts(about)))
+    verdict, state = judged(heldout, before)
+    return page(title, *parts, opening=Opening(verdict, state, command, when, steps))
+
+
+def judged(heldout: MaskedReport | None, before: MaskedReport | None) -> tuple[str, State]:
+    """A sentence about the model, and whether it is good."""
+    if heldout is None:
+        return "There was too little text to hold any out, so the model was not measured.", State.OPEN
+    loss, levels = heldout.loss, heldout.baselines
+    beaten = [name for name in ("bigram", "unigram", "uniform") if loss < levels[name]]
+    says = f"The model finds {heldout.accuracy:.0%} of masked words of held-out text, with a loss of {loss:.2f}"
+    if not beaten:
+        return f"{says}: no better than even guessing ({levels['uniform']:.2f}).", State.BAD
+    says += f": better than guessing by {_GUESSES[beaten[0]]} ({levels[beaten[0]]:.2f})"
+    if beaten[0] != "bigram":
+        return f"{says}, but not by the word before ({levels['bigram']:.2f}). {_LONGER}", State.OPEN
+    if loss > levels["bigram"] - _CLEARLY:
+        return f"{says}, but hardly. {_LONGER}", State.OPEN
+    if before is not None and loss >= before.loss:
+        return f"{says}, but no better than before the fit ({before.loss:.2f}).", State.OPEN
+    return says + ("." if before is None else f", and than before the fit ({before.loss:.2f})."), State.GOOD
+
+
+_CLEARLY = 0.1                # nats; a smaller difference may come from the draw of the masks
+_LONGER = "Train it for longer: the same call with a larger budget goes on from here."
+_GUESSES = {"bigram": "the word before", "unigram": "the frequency of words", "uniform": "chance"}
 
 
 def _curves(records: Sequence[Mapping[str, Any]], heldout: MaskedReport | None,

@@ -24,4 +24,4 @@ def heat_map(values: Sequence[Sequence[float]], rows: Sequence[str], columns: Se
                       f'fill="var(--accent)" fill-opacity="{depth:.3f}" stroke="var(--grid)">'
                       f"<title>{escape(f'{name}, {columns[j]}: {value:.3f}')}</title></rect>",
                       text(x + wide / 2, y + _TALLEST / 2 + 4, f"{value:.2f}", "middle")]
-    return svg(parts, _TOP + _TALLEST * len(rows) + 14, title)
+    return f'<div class="scroll">{svg(parts, _TOP + _TALLEST * len(rows) + 14, title, "wide")}</div>'

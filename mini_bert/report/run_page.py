@@ -1,19 +1,23 @@
 """The page of a training run, finished or not: the doctor's diagnosis, curves, settings, and examples."""
 
+import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from ..analysis.doctor.doctor import Diagnosis, examine_record
+from ..analysis.doctor.doctor import HEALTHY, SICK, UNCLEAR, Diagnosis, examine_record
 from ..analysis.doctor.reference import ReferenceCurve, reference_curve
 from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..errors import MiniBertError
 from ..evaluation.probabilities import Floats
 from ..inference.examples import Example, examples
+from ..training.runs.log import LOG
 from .chart import Line, line_chart
-from .page import BASELINES, example_html, facts, page, paragraph, section, table
+from .page import BASELINES, Opening, State, Step, example_html, facts, page, paragraph, section, table
 
+FIT = "fit.json"              # in the directory of a fit, whose run this may be
 _POINTS = 400                 # in a line; more cannot be seen
 _SHARES = ("accuracy", "recall")      # how the names of such figures end
 _NO_LEVELS = "The main loss is not that of predicting words, so there are no guesses by frequency to compare it with."
@@ -24,35 +28,59 @@ def run_page(run: RunRecord) -> str:
     if run.corpus_at is not None:
         run.require_corpus()                      # a corpus given by the user must be usable
     diagnosis = examine_record(run)
-    parts = [section("Diagnosis", *_diagnosis(diagnosis)), section("Losses", *_losses(run, diagnosis)),
-             section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
-             section("Settings", *_settings(run.description))]
-    if found := _examples(run):
-        parts.insert(2, section("Predictions for masks", paragraph(
+    parts = [section("Diagnosis", table(["finding", "evidence", "advice"], [
+        [f"{finding.name} ({finding.sure.value})", finding.says, finding.advice] for finding in diagnosis.findings]))] \
+        if diagnosis.findings else []
+    parts.append(section("Losses", *_losses(run, diagnosis)))
+    if filled := _examples(run):
+        parts.append(section("Predictions for masks", paragraph(
             "Held-out sentences with one word masked, and the most probable words of the newest checkpoint."),
-            *map(example_html, found)))
-    return page(f"Training run: {run.directory.resolve().name}", *parts)
+            *map(example_html, filled)))
+    parts += [section("Gradients and steps", *_flow(run)), section("Speed and memory", *_speed(run)),
+              section("Settings", *_settings(run.description))]
+    if diagnosis.left_out or diagnosis.notes:
+        parts.append(section("Not examined", *_not_examined(diagnosis)))
+    return page(f"{_name(run)}: a training run", *parts, opening=_opening(run, diagnosis))
 
 
-def _diagnosis(diagnosis: Diagnosis) -> list[str]:
-    parts = [paragraph(diagnosis.says)]
-    if diagnosis.findings:
-        parts.append(table(["finding", "evidence", "advice"],
-                           [[finding.name, finding.says, finding.advice] for finding in diagnosis.findings]))
-    if diagnosis.left_out:
-        parts.append(table(["not examined", "reason"], [[name, why] for name, why in diagnosis.left_out.items()]))
+def _name(run: RunRecord) -> str:
+    """Of the fit that the run belongs to, or of the run's directory and the one above it."""
+    place = run.directory.resolve()
+    return place.parent.name if (place.parent / FIT).is_file() else "/".join(place.parts[-2:])
+
+
+_STATES = {HEALTHY: State.GOOD, SICK: State.BAD, UNCLEAR: State.OPEN}
+
+
+def _opening(run: RunRecord, diagnosis: Diagnosis) -> Opening:
+    """The doctor's verdict; the date is that of the last line of the log."""
+    steps = [Step(diagnosis.findings[0].advice)] if diagnosis.findings else []
+    place = run.directory.parent if (run.directory.parent / FIT).is_file() else run.directory
+    if not run.finished:
+        steps.append(Step("Go on with the run", shlex.join(["mini-bert", "resume", str(place)])))
+    elif diagnosis.verdict != SICK:
+        steps.append(Step("Measure the model", shlex.join(["mini-bert", "evaluate", "--quick", "--model", str(place)])))
+    log = run.directory / LOG
+    when = datetime.fromtimestamp(log.stat().st_mtime) if log.is_file() else None
+    state = "finished" if run.finished else "not finished"
+    return Opening(f"{diagnosis.says} The run is {state}, at step {run.step:,}.", _STATES[diagnosis.verdict],
+                   shlex.join(["mini-bert", "report", str(place)]), when, steps)
+
+
+def _not_examined(diagnosis: Diagnosis) -> list[str]:
+    parts = [table(["check", "reason"], [[name, why] for name, why in diagnosis.left_out.items()])] \
+        if diagnosis.left_out else []
     return parts + [paragraph(note) for note in diagnosis.notes]
 
 
 def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
-    known = diagnosis.baselines.to_dict()
-    levels = {name: known[name] for name in ("uniform", "unigram", "bigram") if known[name] is not None}
+    levels = diagnosis.baselines.levels()
     lines = [_line(name, curve.tokens, curve.losses)
              for name, curve in (("training loss", run.training_curve), ("held-out loss", run.heldout_curve))
              if len(curve)]
     if not lines:
         return [paragraph("The log has no losses yet.")]
-    explained = BASELINES
+    explained = BASELINES + (" The trigram baseline uses the two tokens before." if "trigram" in levels else "")
     if reference := _reference(run, max(line.x[-1] for line in lines)):
         curve, banded = reference.to_dict(), bool(np.isfinite(reference.low).any())
         lines.append(Line(f"reference: {reference.name}", curve["tokens"], curve["mean"],

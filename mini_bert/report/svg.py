@@ -13,9 +13,10 @@ WIDTH = 720
 LINE_WIDTH = 2
 
 
-def svg(parts: Iterable[str], height: float, label: str) -> str:
-    """An <svg> element of these parts; screen readers read the label."""
-    return (f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" '
+def svg(parts: Iterable[str], height: float, label: str, kind: str = "lines") -> str:
+    """An <svg> element of these parts; screen readers read the label. On narrow screens the text of `lines` grows, and
+    what is `wide` is scrolled: see page.py."""
+    return (f'<svg class="chart {kind}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}" '
             f'font-family="system-ui, sans-serif" font-size="12">{"".join(parts)}</svg>')
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -130,12 +131,40 @@ def few_words(factory: RunFactory, folder: Path) -> Path:
     return made_corpus(folder, texts, WordPieceTokenizer(Vocabulary([*SPECIAL_TOKENS, *WORDS[:13]])))
 
 
+def is_held_out(text: str) -> bool:
+    """Will this document be in a tenth that is held out?"""
+    draw = blake2b(text.encode(), digest_size=8, person=b"heldout").digest()
+    return int.from_bytes(draw, "little") / 2**64 < 0.1
+
+
+def with_other_training_text(change: Callable[[str], str]) -> Callable[["RunFactory", Path], Path]:
+    """Documents of the language, of which those that are trained on are changed."""
+    def make(factory: RunFactory, folder: Path) -> Path:
+        own, others = sentences(1500, 0), [change(text) for text in sentences(1500, 5)]
+        return made_corpus(folder, [text for text in own if is_held_out(text)]
+                           + [text for text in others if not is_held_out(text)], factory.tokenizer())
+
+    return make
+
+
+def with_other_words(text: str) -> str:
+    others = dict(zip(WORDS, reversed(WORDS), strict=True))
+    return " ".join(others[word] for word in text.split())
+
+
+def backwards(text: str) -> str:
+    return " ".join(reversed(text.split()))
+
+
 CORPORA: dict[str, Callable[[RunFactory, Path], Path]] = {
     "chain": lambda factory, folder: made_corpus(folder, sentences(1500, 0), factory.tokenizer()),
     "little": lambda factory, folder: made_corpus(folder, sentences(12, 1), factory.tokenizer(), heldout=0.4),
     "repeated": lambda factory, folder: made_corpus(folder, sentences(3, 2, 30) * 120, factory.tokenizer(),
                                                  deduplicate=False),
     "few": few_words,
+    "none held out": lambda factory, folder: made_corpus(folder, sentences(12, 1), factory.tokenizer(), heldout=0.0),
+    "other words": with_other_training_text(with_other_words),
+    "backwards": with_other_training_text(backwards),
     "docs": documentation,
     "docs-mini": documentation_in_pieces_of_mini,
 }
@@ -244,6 +273,14 @@ def of_few_words(factory: RunFactory, out: Path) -> None:
                steps=60, learning_rate=1e-2, warmup_steps=4, log_every=2, eval_every=10)
 
 
+def in_another_direction(factory: RunFactory, out: Path) -> None:
+    """A model of the language goes on with text that is written backwards: the same words in another order, while the
+    held-out text is that of the language."""
+    initial = MiniBERT.load(factory.run("recipe") / "final")
+    factory.train(out, "backwards", initial=initial, steps=60, learning_rate=3e-4, schedule="constant", eval_every=10,
+                  init="normal", frequency_bias=False)
+
+
 # as wide as Mini, whose learning rate is 1e-3
 WIDE = replace(MODEL, num_heads=4, hidden_size=192, intermediate_size=768)
 RATES = (1e-2, 2e-2, 3e-2)
@@ -292,7 +329,15 @@ SICK: dict[str, Callable[[RunFactory, Path], object]] = {
         out, model=replace(MODEL, num_layers=1, num_heads=1), freeze="W_Q_0 W_K_0 position_embeddings",
         prepare=look_left_alone, steps=800, learning_rate=1e-2, schedule="constant", eval_every=80, eval_sequences=256,
         checkpoint_every=400),
+    "too little text": lambda factory, out: factory.train(out, "none held out", steps=120),
+    "held-out text of another kind": lambda factory, out: factory.train(out, "other words", steps=120),
+    "worse from the first evaluation": in_another_direction,
     "too short to tell": lambda factory, out: factory.train(out, steps=12, eval_every=6, log_every=3),
 }
+FEW_LINES = {       # of logs: the learning rate is as much too high as in others, and its steps are hardly measured
+    "one line of steps, rate 1": lambda factory, out: factory.train(out, learning_rate=1.0, steps=120, log_every=120,
+                                                                    eval_every=24),
+    "one line of steps, rate 0.03": lambda factory, out: factory.train(
+        out, model=WIDE, batch_size=8, learning_rate=3e-2, steps=120, log_every=60, eval_every=30, warmup_steps=30)}
 TOO_HIGH = {f"wide, rate {rate:g}": wide(rate) for rate in RATES}
-RUNS = {**HEALTHY, **SICK, **TOO_HIGH}
+RUNS = {**HEALTHY, **SICK, **TOO_HIGH, **FEW_LINES}

@@ -181,7 +181,7 @@ def test_a_corpus_of_random_bytes_only_prevents_the_checks_that_need_it(factory,
     found = examine(run)
     assert found.healthy
     assert "collapsed representations" in found.left_out or any("changed since" in note for note in found.notes)
-    assert "Diagnosis" in run_page(RunRecord.read(run))
+    assert "Not examined" in run_page(RunRecord.read(run))
 
 
 def test_a_corpus_without_training_text_is_reported(factory, tmp_path):

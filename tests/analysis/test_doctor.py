@@ -16,6 +16,7 @@ from mini_bert.analysis.doctor.checkpoint_stats import padding_effect, sample_ba
 from mini_bert.analysis.doctor.curve import fall_per_token, forecast
 from mini_bert.analysis.doctor.data import repeated_share, window_hashes
 from mini_bert.analysis.doctor.doctor import examine
+from mini_bert.analysis.doctor.heldout import divergence
 from mini_bert.analysis.doctor.run_record import RunRecord
 from mini_bert.analysis.doctor.symptoms import DISEASES, Case
 from mini_bert.text.corpora.corpus import Corpus
@@ -54,6 +55,50 @@ def test_ten_to_thirty_times_the_usual_learning_rate_is_found_at_the_width_of_mi
     assert "over-fitting" not in [finding.name for finding in found.findings]
 
 
+def test_a_rate_that_is_much_too_high_is_found_in_a_log_with_one_measured_step(factory):
+    found = examine(factory.run("one line of steps, rate 1"))
+    assert found.findings[0].name == "learning rate too high"
+    assert found.findings[0].sure.value == "likely"
+    assert "too few lines to measure the steps" in found.findings[0].says
+
+
+def test_no_symptom_is_certain_if_its_cause_could_not_be_examined(factory):
+    found = examine(factory.run("one line of steps, rate 0.03"))
+    assert "too few update ratios" in found.left_out["learning rate too high"]
+    symptom = next(finding for finding in found.findings if finding.name == "collapsed representations")
+    assert symptom.sure.value == "possible"
+    assert symptom.says.endswith("could not be examined: learning rate too high.")
+    assert found.verdict == "unclear"
+    assert all(cause in DISEASES and DISEASES[cause].order < disease.order
+               for disease in DISEASES.values() for cause in disease.symptom_of)
+
+
+def test_text_that_was_read_very_often_is_counted_without_the_held_out_part(factory):
+    found = examine(factory.run("too little text"))
+    corpus = Corpus(factory.corpus("none held out"))
+    assert found.findings[0].evidence["tokens_in_text"] == corpus.manifest.tokens < 400
+    assert found.findings[0].evidence["times_read"] == pytest.approx(
+        found.findings[0].evidence["tokens_seen"] / corpus.manifest.tokens)
+    assert 1 < examine(factory.run("recipe")).measured["times_read"] < 10
+
+
+def test_the_divergence_of_the_held_out_text_is_compared_with_that_of_training_parts(factory):
+    own, others = np.array([1, 3, 0]), np.array([7, 3, 2])
+    p, q = own / 4, (others + 1) / 15
+    assert divergence(own, others) == pytest.approx((p[:2] * np.log(p[:2] / q[:2])).sum())
+    healthy = examine(factory.run("recipe")).measured
+    assert healthy["divergence_of_heldout_text"] < healthy["divergence_within_training"] + 0.05
+    sick = examine(factory.run("held-out text of another kind")).findings[0].evidence
+    assert sick["divergence"] > 20 * sick["divergence_within_training"]
+
+
+def test_a_finished_run_that_was_too_short_is_not_told_to_go_on_by_itself(factory):
+    finding = examine(factory.run("too short to tell")).findings[-1]
+    assert finding.name == "too short to tell"
+    assert "Train for longer" in finding.advice
+    assert "Let the run continue" not in finding.advice
+
+
 def test_a_learning_rate_that_is_too_high_is_found_from_the_log_alone(factory, tmp_path):
     run = copied(factory, tmp_path, "wide, rate 0.01")
     for name in ("checkpoints", "best", "final"):
@@ -83,6 +128,7 @@ def test_the_baseline_losses_are_the_entropies_of_the_language(factory):
     assert baselines.unigram == pytest.approx(unigram, abs=0.3)
     # interpolated with frequencies, which leaves 0.7 of the probability; first words have no predecessor
     assert bigram - 0.3 < baselines.bigram < bigram - np.log(0.7) + 0.3
+    assert baselines.trigram == pytest.approx(baselines.bigram, abs=0.15)     # a chain has no longer memory
     assert baselines.counted_tokens > 20_000
 
 

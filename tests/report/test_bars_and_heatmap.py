@@ -35,9 +35,16 @@ def test_greater_numbers_have_deeper_colours():
     assert {"r<", "s", "c", "d", "t", "0.50"} <= {text.text for text in root.iter("text")}
 
 
-def test_a_legend_above_does_not_cover_the_plot():
+def test_nothing_is_written_over_the_lines_of_a_chart():
     lines = [Line("one", [0, 1], [0, 1]), Line("two", [0, 1], [1, 0])]
-    above = ElementTree.fromstring(line_chart(lines, x_label="x", y_label="y", legend_above=True))
-    names = {text.text: float(text.get("y")) for text in above.iter("text") if text.text in ("one", "two")}
-    top = min(float(point.split(",")[1]) for line in above.iter("polyline") for point in line.get("points").split())
-    assert max(names.values()) < top
+    root = ElementTree.fromstring(line_chart(lines, x_label="x", y_label="y", levels={"a": 0.5, "b": 0.52, "c": 9.0}))
+    (drawing,) = (part for part in root.iter("svg") if part.get("class") == "chart lines")
+    assert [item[0].tail for item in root.iter("li")] == ["one", "two"]           # the legend is before the drawing
+    places = [tuple(map(float, point.split(","))) for line in drawing.iter("polyline")
+              for point in line.get("points").split()]
+    right = max(x for x, _ in places)
+    labels = {text.text: text for text in drawing.iter("text")}
+    assert all(float(labels[name].get("x")) > right for name in ("a 0.50", "b 0.52"))
+    assert abs(float(labels["a 0.50"].get("y")) - float(labels["b 0.52"].get("y"))) >= 19        # not over each other
+    assert "c 9.00" not in labels                             # far away, it would flatten the lines
+    assert "Beyond this scale: c 9.00." in [part.text for part in root.iter("figcaption")]

@@ -1,12 +1,13 @@
 """Line charts and pages: well-formed, self-contained, and true to their data."""
 
 import re
+from datetime import datetime
 from xml.etree import ElementTree
 
 import pytest
 
 from mini_bert.report.chart import Line, line_chart
-from mini_bert.report.page import page, paragraph, section, table, write_page
+from mini_bert.report.page import Opening, State, Step, page, paragraph, section, table, write_page
 
 
 def drawn(*lines: Line, **options) -> ElementTree.Element:
@@ -29,9 +30,8 @@ def test_points_are_placed_in_proportion_to_their_values():
 def test_levels_bands_and_names_are_drawn():
     svg = drawn(Line("one <&>", [0, 1], [3, 2], low=[2.5, 1.5], high=[3.5, 2.5]), Line("two", [0, 1], [3, 1]),
                 levels={"unigram": 2.75})
-    words = [text.text for text in svg.iter("text")]
-    assert "one <&>" in words
-    assert "unigram 2.75" in words
+    assert [item[0].tail for item in svg.iter("li")] == ["one <&>", "two"]
+    assert "unigram 2.75" in [text.text for text in svg.iter("text")]
     assert len(list(svg.iter("polygon"))) == 1
     dashes = [line.get("stroke-dasharray") for line in svg.iter("polyline")]
     assert len(set(dashes)) == 2                      # lines differ without colour
@@ -45,8 +45,12 @@ def test_extreme_numbers_make_a_valid_chart(x, y):
 
 
 def test_a_page_is_one_file_that_loads_nothing_else(tmp_path):
+    opening = Opening("all <well>", State.GOOD, "mini-bert fit <x>", datetime(2026, 3, 1, 9, 5), [Step("go", "a & b")])
     html = page("A & B", section("<one>", paragraph("x < y"), table(["n"], [["1"]], numbers=(0,))),
-                line_chart([Line("a", [0, 1], [1, 2])], x_label="x", y_label="y"))
+                line_chart([Line("a", [0, 1], [1, 2])], x_label="x", y_label="y"), opening=opening)
+    places = [html.index(part) for part in ("<h1>A &amp; B", "all &lt;well&gt;", "mini-bert fit &lt;x&gt;",
+                                            "1 March 2026, 09:05", "go: <code>a &amp; b", "&lt;one&gt;")]
+    assert places == sorted(places)                           # the verdict first
     assert write_page(tmp_path / "deep" / "page.html", html).read_text("utf-8") == html
     assert "&lt;one&gt;" in html
     assert "x &lt; y" in html

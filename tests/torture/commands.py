@@ -7,5 +7,6 @@ COMMANDS = [*DIRECTORY_COMMANDS, *FILE_COMMANDS]          # that write, and are 
 CACHING = {"probe", "agreement", "facts", "similarity"}   # write their result to the cache alone, as blimp does
 READING = {"selftest", "gradcheck", "exercise list", "exercise solution", "exercise run", "tokenizer encode",
            "tokenizer decode", "tokenizer inspect", "data show", "find-lr", "overfit", "fill-mask", "similar", "score",
-           "predict", "explore", "doctor", "config", "presets", "memory", "bench train",
-           "generate"}
+           "explore", "doctor", "config", "presets", "memory", "bench train",
+           "bench profile", "generate"}
+COMPOSED = {"new practice"}           # makes its files by commands of this list, each where it is not there yet

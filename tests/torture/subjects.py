@@ -28,8 +28,9 @@ from mini_bert.evaluation.formats.conll import read_conll
 from mini_bert.evaluation.formats.conllu import has_entities, read_conllu
 from mini_bert.evaluation.formats.lama import read_facts
 from mini_bert.evaluation.formats.minimal_pairs import read_minimal_pairs
+from mini_bert.evaluation.formats.reading import load_sentences
 from mini_bert.evaluation.formats.squad import read_questions
-from mini_bert.evaluation.formats.tables import read_table
+from mini_bert.evaluation.formats.tables import read_labelled, read_table
 from mini_bert.evaluation.formats.words import read_words
 from mini_bert.evaluation.suite.result_cache import cached_result
 from mini_bert.evaluation.tasks.storage import load_task, save_task
@@ -38,7 +39,7 @@ from mini_bert.fit.request import read_result
 from mini_bert.lab.experiment import Experiment
 from mini_bert.lab.outcomes import kept
 from mini_bert.lab.runs import Curve, read_curve
-from mini_bert.report.figures import confusion, probe_accuracy
+from mini_bert.report.figures import confusion, probe_accuracy, timeline
 from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
@@ -74,6 +75,12 @@ YAML = ("# a config\nmodel:\n  num_layers: 2\n  hidden_size: 16\n  num_heads: 2\
 _LEVEL = {"mean": 0.5, "low": 0.4, "high": 0.6, "values": 3}
 PROBE = {"rows": [{"probe": "linear", "layer": 0, "accuracy": _LEVEL, "random": _LEVEL, "control": _LEVEL}],
          "baselines": {"majority": {"accuracy": 0.3}}}
+
+
+TIMELINE = {"format": 1, "run": "mini", "parameters": 9, "steps": [1, 4], "tokens": [0, 99], "panels": [
+    {"name": "blimp", "title": "BLiMP", "unit": "share", "apart": apart, "columns": {"BLiMP": "all"}, "lines": [
+        {"name": "all", "values": [0.5, None], "low": [0.4, None], "high": [0.6, None], "levels": {"chance": 0.5}}]}
+    for apart in (False, True)], "sizes": {"pairs": 10}, "seed": 0, "notes": ["none"]}
 
 
 class Subject(NamedTuple):
@@ -225,6 +232,15 @@ def _read_compressed(folder: Path) -> object:
                            ReadingReport()))
 
 
+def _read_text(path: Path) -> object:
+    return list(paragraphs(find_sources([str(path)]), ReadingReport()))
+
+
+def _write_regression(folder: Path) -> None:
+    model = TaskModel(MiniBERT(CONFIG), "sequence", 1, loss="squared_error(mean=2.5, scale=1.5)")
+    save_task(folder, model, _tokenizer(), "regression", ["score"], {"columns": ["text"]})
+
+
 def _cached(folder: Path) -> object:
     with patch.dict(os.environ, {"MINI_BERT_CACHE": str(folder / "cache")}):
         found = cached_result("test", {}, [], lambda: {"accuracy": 0.5, "rows": [1, 2, 3]})
@@ -275,6 +291,18 @@ SUBJECTS: dict[str, Subject] = {
     "SQuAD": file("squad.json", json.dumps(SQUAD), read_questions),
     "questions": file("plain.json", json.dumps([{"question": "who?", "context": "a cat", "answer": "cat"}]),
                       read_questions),
+    "CSV": file("table.csv", 'text;label\n"the ""cat""; a\nmat";1\na dog;0\nthe mat;1\n', read_labelled),
+    "JSON lines": file("table.jsonl", '{"text": "the cat", "label": ["a", "b"]}\n{"text": "a dog", "label": []}\n',
+                       partial(read_labelled, empty_labels=True)),
+    "JSON table": file("table.json", '[{"text": "the cat", "score": 1.5}, {"text": "a dog", "score": 2}]',
+                       read_labelled),
+    "table of words": file("words.jsonl", '{"tokens": ["the", "cat"], "ner_tags": ["O", "B-ANIMAL"]}\n',
+                           load_sentences),
+    "UTF-16": Subject(lambda folder: (folder / "text.txt").write_bytes(TEXT.encode("utf-16")),
+                      lambda folder: _read_text(folder / "text.txt"), ("text.txt",)),
+    "HTML": file("page.html", "<html><head><meta charset='utf-8'></head><body><p>the <b>cat</b> &amp; a</p>"
+                 "<pre>a\nb</pre><script>x</script></body></html>", _read_text),
+    "task model of numbers": Subject(_write_regression, load_task, ("task.json",)),
     "TSV": file("table.tsv", "sentence\tlabel\nthe cat\t1\na dog\t0\n", read_table),
     "CoLA": file("cola.tsv", "gj04\t1\t\tthe cat sat\ngj04\t0\t*\tcat the\n", partial(read_table, labelled=False)),
     "facts": file("facts.jsonl", json.dumps(FACT) + "\n" + json.dumps(FACT) + "\n", read_facts),
@@ -286,6 +314,7 @@ SUBJECTS: dict[str, Subject] = {
                          lambda folder: _load_agreement(folder / "a"), ("a.text", "a.gold")),
     "compressed text": Subject(_write_compressed, _read_compressed, ("text.gz", "text.xz", "text.bz2")),
     "cache": Subject(_write_cached, _read_cached, ("entry.json",)),
+    "timeline": file("timeline.json", json.dumps(TIMELINE), timeline),
     "output of probe": file("probe.json", json.dumps(PROBE), probe_accuracy),
     "labels": file("labels.tsv", "yes\tno\nno\tno\nyes\tyes\n", confusion),
     "progress": Subject(lambda folder: ProgressFile(folder).note_hint("relu", 2), ProgressFile, ("exercises.json",)),

@@ -11,7 +11,7 @@ from killed_runs import assert_same, whole_and_resumed
 
 from mini_bert import ConfigError, MiniBERT, register
 from mini_bert.core.registry import restored_registry
-from mini_bert.text.batches import MLMBatches
+from mini_bert.text.batches import BUCKET, MLMBatches
 from mini_bert.text.curricula.curriculum import Curriculum, Order
 from mini_bert.text.schedule import Step
 from mini_bert.text.sequences.sequences import MODES
@@ -182,6 +182,14 @@ def test_buckets_of_short_sequences_have_as_many_tokens_as_those_of_all(pair_cor
     assert np.mean(tokens[0]) == pytest.approx(np.mean(tokens[1]), rel=0.2)
     rows = [len(batches[Step(number, 1000)].input_ids) for number in (0, 600)]
     assert rows[0] > rows[1]
+
+
+def test_batches_that_are_cut_together_are_of_what_is_open_to_the_first_of_them(pair_corpus):
+    batches = batches_of(pair_corpus, bucket=True)
+    together, total = min(len(batches), BUCKET), 2 * len(batches)
+    rank = np.argsort(batches.order.by_difficulty())
+    drawn = np.concatenate([batches.numbers(Step(number, total))[1] for number in range(together)])
+    assert rank[drawn].max() < batches.pool(Step(0, total)) < batches.pool(Step(together - 1, total))
 
 
 def test_every_stage_of_a_schedule_of_lengths_has_an_order_of_its_own(pair_corpus):

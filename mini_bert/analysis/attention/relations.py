@@ -5,8 +5,8 @@ The attention of a head between words is made from that between their pieces (de
     a_uv = 1/|u| sum over the pieces i of u and j of v of A_ij
 
 To a word it is the sum over its pieces, from a word the mean, so that a word's attention, with what goes to special
-tokens, still adds up to 1. A head answers with the other word that it attends to most, and its accuracy at a relation is
-the share of right answers, in two directions:
+tokens, still adds up to 1. A head answers with the other word that it attends to most, and its accuracy at a relation
+is the share of right answers, in two directions:
 
     dependent to head    asked at every word with the relation; right is its head
     head to dependent    asked at every word with dependents of the relation; right is any of them
@@ -63,6 +63,11 @@ class RelationReport(Result):
     heads: list[RelationHead]
     sentences: int
     left_out: int                         # sentences that are longer than the model takes
+
+    @property
+    def relations(self) -> list[str]:
+        """The most frequent first."""
+        return list(dict.fromkeys(found.relation for found in self.heads))
 
     def best(self, relation: str) -> tuple[RelationHead, RelationHead]:
         """The better direction of a relation for heads, and for places, by the sentences that they were chosen on."""

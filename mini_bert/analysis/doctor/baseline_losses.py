@@ -3,8 +3,9 @@
     uniform     ln V: all tokens equally likely                        where an untrained model starts
     unigram     token frequencies                                      what the head's bias alone can learn
     bigram      frequencies after the previous token, interpolated     what one neighbour contributes
+    trigram     frequencies after the two tokens before, interpolated  what a second one adds: to beat it takes context
 
-The unigram and bigram losses are measured on the positions that the run is evaluated on.
+All but the first are measured on the positions that the run is evaluated on.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import MiniBertError
-from ...evaluation.masked_lm import masked_tokens
+from ...evaluation.masked_lm import masked_tokens, tokens_before
 from ...evaluation.ngrams import NgramCounts
 from ...evaluation.result import Result
+from ...evaluation.trigrams import trigram
 from ...text.corpora.corpus import Corpus
 from .run_record import RunRecord, Unavailable
 
@@ -32,7 +34,13 @@ class BaselineLosses(Result):
     uniform: float | None                 # None if the run's loss is not that of words
     unigram: float | None
     bigram: float | None
-    counted_tokens: int | None            # of the corpus, for the unigram and bigram losses
+    counted_tokens: int | None            # of the corpus, for the losses by frequencies
+    trigram: float | None = None
+
+    def levels(self) -> dict[str, float]:
+        """Those that are known by name, from the highest to the lowest, as a rule."""
+        known = {"uniform": self.uniform, "unigram": self.unigram, "bigram": self.bigram, "trigram": self.trigram}
+        return {name: loss for name, loss in known.items() if loss is not None}
 
 
 def _sampled_chunks(corpus: Corpus) -> Iterator[npt.NDArray[np.int64]]:
@@ -60,7 +68,9 @@ def baseline_losses(run: RunRecord) -> BaselineLosses:
 
 def _measured(run: RunRecord, corpus: Corpus) -> BaselineLosses:
     _, token, before = masked_tokens(run.heldout)
+    second = tokens_before(run.heldout, 2)
     counts = NgramCounts(_sampled_chunks(corpus), max(run.vocab_size, corpus.manifest.vocab_size),
                          leave_out=not corpus.manifest.heldout_documents)
     return BaselineLosses(log(corpus.manifest.vocab_size), float(-np.log(counts.unigram(token)).mean()),
-                          float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()))
+                          float(-np.log(counts.bigram(before, token)).mean()), int(counts.counts.sum()),
+                          float(-np.log(trigram(counts, _sampled_chunks(corpus), second, before, token)).mean()))

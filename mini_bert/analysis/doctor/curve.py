@@ -6,7 +6,7 @@ over the second half of the tokens seen. Each threshold is explained where it is
 
 import numpy as np
 
-from .run_record import LEAST_HELDOUT, Unavailable
+from .run_record import Unavailable
 from .symptoms import Case, Certainty, Finding, disease
 
 # Tokens seen per vocabulary entry before a curve can be judged. The shipped model's config leaves the unigram loss
@@ -17,7 +17,6 @@ STEPS_AT_UNIGRAM = 150        # every run stays at the unigram loss for a while,
 # A run is stuck if, at its pace, it needs this many times the tokens seen so far to reach the next baseline. Healthy
 # experiments need at most 1.2, runs on a plateau 3 or more.
 PATIENCE = 2.0
-MEMORISED = 0.1               # nats by which the gap between held-out and training loss has grown
 LEAST_GAP = 0.05              # nats; closer baselines cannot be distinguished
 HALF = 0.5                    # of the way from one baseline to the next: before it, a stuck curve is at the first
 TENTH = 0.1
@@ -115,50 +114,10 @@ def _past_every_plateau(case: Case) -> bool:
 
 # -------------------------------------------------------------------- diseases
 
-
-@disease("over-fitting", 100)
-def over_fitting(case: Case) -> Finding | None:
-    """The held-out loss rises while the training loss falls."""
-    heldout, training = case.run.heldout_curve, case.run.training_curve
-    if len(heldout) < LEAST_HELDOUT:
-        raise Unavailable(f"its log has fewer than {LEAST_HELDOUT} held-out losses.")
-    best = int(np.argmin(heldout.losses))
-    risen = float(heldout.losses[-2:].min() - heldout.losses[best])       # in both of the last two evaluations
-    case.measured["heldout_rise"] = risen
-    since = training.steps >= heldout.steps[best]
-    if since.sum() < 2:
-        return None
-    third = max(1, int(since.sum()) // 3)
-    last = float(np.median(training.losses[since][-third:]))
-    fell = float(np.median(training.losses[since][:third])) - last
-    # The growth of the gap, not the gap: training may mask more of its text than evaluation, which raises its loss.
-    apart, epochs = risen + fell, _epochs(case)
-    case.measured["gap_grown"] = apart
-    # a hundredth of the loss is more than evaluations vary by chance, since all use the same masks
-    if risen < max(0.05, 0.01 * heldout.losses[best]) or fell < 0.02:
-        return None
-    # only text that was read before can be memorised
-    if apart < MEMORISED or (epochs is not None and epochs <= 1):
-        return None
-    read = "" if epochs is None else f"; the text has been read {epochs:.1f} times"
-    return Finding("over-fitting", Certainty.CERTAIN if epochs is not None else Certainty.LIKELY,
-                   f"Since step {heldout.steps[best]:.0f} the held-out loss has risen by {risen:.2f} while the "
-                   f"training loss has fallen by {fell:.2f}{read}.",
-                   {"best_step": float(heldout.steps[best]), "lowest_heldout_loss": float(heldout.losses[best]),
-                    "heldout_loss": float(heldout.losses[-1]), "training_loss": last,
-                    "gap_grown": apart}
-                   | ({"epochs": epochs} if epochs is not None else {}),
-                   "Use the checkpoint in best/, and train on more text rather than longer.")
+RATES = ("learning rate too high", "learning rate too low")
 
 
-def _epochs(case: Case) -> float | None:
-    try:
-        return float(case.curve.tokens[-1]) / max(case.run.corpus.manifest.tokens, 1)
-    except Unavailable:
-        return None
-
-
-@disease("still at uniform", 110)
+@disease("still at uniform", 110, symptom_of=RATES)
 def at_uniform(case: Case) -> Finding | None:
     """The loss is that of uniform guessing: not even the token frequencies have been learned."""
     uniform, unigram = case.uniform, case.unigram
@@ -181,7 +140,7 @@ def _distance(times: float) -> str:
         else ", and the loss is not falling."
 
 
-@disease("stuck at unigram", 120)
+@disease("stuck at unigram", 120, symptom_of=RATES)
 def at_unigram(case: Case) -> Finding | None:
     """The loss stays at that of token frequencies: the context is not used."""
     uniform, unigram, bigram = case.uniform, case.unigram, case.baselines.bigram
@@ -257,4 +216,5 @@ def too_short(case: Case) -> Finding | None:
     return Finding("too short to tell", Certainty.POSSIBLE, f"The curve cannot be judged yet: {'; '.join(reasons)}.",
                    {"points": float(len(curve)), "steps": float(curve.steps[-1]) if len(curve) else 0.0,
                     "tokens": float(curve.tokens[-1]) if len(curve) else 0.0},
-                   "Let the run continue, and examine it again.")
+                   "Train for longer, and examine the run again: mini-bert resume RUN --set training.steps=N, or "
+                   "training.budget=TIME." if case.run.finished else "Let the run continue, and examine it again.")

@@ -1,7 +1,7 @@
 """The doctor reads a run, and says in plain words whether it is healthy and what is wrong if not.
 
-Each disease is one function in curve.py, steps.py, model.py or data.py; this file runs them in order. A run that is
-unfinished or incomplete is examined as far as possible, and the diagnosis lists the checks that were not.
+Each disease is one function in curve.py, heldout.py, steps.py, model.py or data.py; this file runs them in order. A run
+that is unfinished or incomplete is examined as far as possible, and the diagnosis lists the checks that were not.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MiniBertError
-from . import curve, data, model, steps  # noqa: F401  (they register the diseases)
+from . import curve, data, heldout, model, steps  # noqa: F401  (they register the diseases)
 from .baseline_losses import BaselineLosses
 from .reference import ReferenceComparison
 from .run_record import RunRecord, Unavailable
@@ -70,7 +70,7 @@ def examine_record(record: RunRecord) -> Diagnosis:
     left_out: dict[str, str] = {}
     for disease in sorted(DISEASES.values(), key=lambda disease: disease.order):
         try:
-            finding = _checked(disease, case)
+            finding = _checked(disease, case, left_out)
         except Unavailable as reason:
             left_out[disease.name] = str(reason)
         except MiniBertError as error:
@@ -91,9 +91,13 @@ def examine_record(record: RunRecord) -> Diagnosis:
                      reference, case.measured, left_out, list(record.notes))
 
 
-def _checked(disease: Disease, case: Case) -> Finding | None:
+def _checked(disease: Disease, case: Case, left_out: dict[str, str]) -> Finding | None:
     with np.errstate(all="ignore"):               # absurd numbers in a damaged log become NaN
         finding = disease.check(case)
+    unchecked = [cause for cause in disease.symptom_of if cause in left_out]
+    if finding is not None and unchecked:
+        says = f"{finding.says} What causes this most often could not be examined: {', '.join(unchecked)}."
+        return replace(finding, sure=Certainty.POSSIBLE, says=says)
     if finding is not None and disease.needs_curve and not curve.long_enough(case):
         return replace(finding, sure=Certainty.POSSIBLE)
     return finding
@@ -110,13 +114,15 @@ def _says(verdict: str, case: Case, findings: list[Finding], reference: Referenc
         if not findings:
             return f"No verdict is possible: {', '.join(missing)} could not be examined."
         *signs, last = findings
+        if last.name != TOO_SHORT:                # what causes them could not be examined
+            return f"There are signs of: {', '.join(f.name for f in findings)}. {findings[0].says}"
         if not signs:
             return f"Nothing is wrong so far. {last.says}"
-        return f"It is too early to tell. {last.says} So far there are signs of: {', '.join(f.name for f in signs)}."
-    baselines, loss = case.baselines, case.loss
-    below = [f", below the {name} loss ({value:.3f})" for name, value in (
-        ("bigram", baselines.bigram), ("unigram", baselines.unigram), ("uniform", baselines.uniform))
-             if value is not None and loss < value]
+        early = "The run was too short to tell." if case.run.finished else "It is too early to tell."
+        return f"{early} {last.says} So far there are signs of: {', '.join(f.name for f in signs)}."
+    loss = case.loss
+    below = [f", below the {name} loss ({value:.3f})" for name, value in reversed(case.baselines.levels().items())
+             if loss < value]
     kind = "held-out" if case.curve.heldout else "training"
     sentence = f"Healthy: the {kind} loss is {loss:.3f}{below[0] if below else ''}"
     speed = 1e6 * curve.fall_per_token(case)

@@ -94,7 +94,7 @@ def masks_on_specials(case: Case) -> Finding | None:
                    "Mask only ordinary tokens, as mini_bert.mask_tokens does.")
 
 
-@disease("dead units", 70)
+@disease("dead units", 70, symptom_of=("learning rate too high",))
 def dead_units(case: Case) -> Finding | None:
     """Most units of a feed-forward network are off at every token, so they get no gradient."""
     shares = case.stats.dead_share
@@ -110,7 +110,7 @@ def dead_units(case: Case) -> Finding | None:
                    "recover.")
 
 
-@disease("collapsed representations", 90)
+@disease("collapsed representations", 90, symptom_of=("learning rate too high",))
 def collapsed_representations(case: Case) -> Finding | None:
     """All tokens have nearly the same vector, which therefore carries no information."""
     stats = case.stats

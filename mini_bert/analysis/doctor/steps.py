@@ -19,6 +19,7 @@ LARGEST_UPDATE, LARGE_UPDATE = 0.1, 0.05
 # 0.018 at its own. Healthy small models reach 0.025. Collapses with other causes do not change it.
 BREAKING_UPDATE = 0.03
 ROSE = 0.15                   # nats by which the loss rose: 0.18 to 0.42 in such a collapse, below 0.1 in other runs
+CERTAINLY_ROSE = 0.5          # nats, where nothing else is known
 SMALL_UPDATE = 1e-4           # a tenth of the usual 1e-3, even at the highest learning rate of the run
 VANISHED = 1e-3               # relative to the largest gradient of a layer; healthy runs have a tenth or more
 
@@ -32,13 +33,13 @@ def rate_too_high(case: Case) -> Finding | None:
     ratios, rates = case.update_ratio(), case.run.column("learning_rate")
     at_work = ratios[case.working & np.isfinite(ratios)]
     if len(at_work) < 2:
-        raise Unavailable("its log has too few update ratios.")
+        return _broken_by_steps(case)
     usual, largest = float(np.median(at_work)), float(ratios[np.isfinite(ratios)].max())
     case.measured["update_ratio"] = usual
     if not no_better_than_unigram(case):
         return None                               # large updates that reduce the loss are no disease
     losses = case.run.training_curve.losses
-    rose = _rise(losses)
+    rose = _rise_of(case)
     evidence = {"largest_update_ratio": largest, "update_ratio": usual, "healthy_update_ratio": 1e-3,
                 "learning_rate": float(np.nanmax(rates)), "loss": case.loss, "unigram_loss": case.unigram,
                 "highest_loss": float(losses.max(initial=case.loss)), "rise_of_loss": rose}
@@ -50,6 +51,28 @@ def rate_too_high(case: Case) -> Finding | None:
                    f"{case.loss:.2f}; token frequencies alone give {case.unigram:.2f}. "
                    + ("Such steps undo each other." if undone else "Such steps have broken the model."),
                    evidence, f"Start again with a tenth of the learning rate: {np.nanmax(rates) / 10:.1e}.")
+
+
+def _broken_by_steps(case: Case) -> Finding | None:
+    """The same from the losses and the checkpoint alone, if the log has too few update ratios."""
+    evidence, rates = dict[str, float](), case.run.column("learning_rate")
+    rose = max(float((losses - np.minimum.accumulate(losses)).max(initial=0.0))       # there are too few to smooth them
+               for losses in (case.run.training_curve.losses, case.run.heldout_curve.losses))
+    if not no_better_than_unigram(case) or rose < CERTAINLY_ROSE or not _collapsed(case, 0.0, evidence):
+        raise Unavailable("its log has too few update ratios.")
+    return Finding("learning rate too high", Certainty.LIKELY,
+                   f"The loss has risen by {rose:.2f} above its lowest value, and the model has collapsed, as after "
+                   f"steps that are far too large; the loss is {case.loss:.2f}, and token frequencies alone give "
+                   f"{case.unigram:.2f}. The log has too few lines to measure the steps.",
+                   evidence | {"rise_of_loss": rose, "loss": case.loss, "unigram_loss": case.unigram,
+                               "learning_rate": float(np.nanmax(rates))},
+                   f"Start again with a tenth of the learning rate, {np.nanmax(rates) / 10:.1e}, and log more often "
+                   "(training.log_every).")
+
+
+def _rise_of(case: Case) -> float:
+    """The largest rise of the training or the held-out loss."""
+    return max(_rise(case.run.training_curve.losses), _rise(case.run.heldout_curve.losses))
 
 
 def _collapsed(case: Case, rose: float, evidence: dict[str, float]) -> bool:
@@ -137,7 +160,7 @@ def exploding(case: Case) -> Finding | None:
     return Finding("exploding", sure, f"Training diverges: {how}.", evidence, advice)
 
 
-@disease("vanishing gradient", 80)
+@disease("vanishing gradient", 80, symptom_of=("learning rate too high", "dead units"))
 def vanishing(case: Case) -> Finding | None:
     """A layer gets almost no gradient, so it does not learn."""
     frozen = set(case.run.training.freeze.replace(",", " ").split())

@@ -1,13 +1,13 @@
 """Findings, the table of diseases, and the case that is examined.
 
-A disease is one function in curve.py, steps.py, model.py or data.py, registered by `@disease(name, order)`. It takes
-the case and returns a finding or None. If the run lacks something that the check needs, it raises Unavailable, which
-the doctor reports. Findings are listed by `order`: a cause before its consequences, so that the first finding is the
-one to treat.
+A disease is one function in curve.py, heldout.py, steps.py, model.py or data.py, registered by `@disease(name, order)`.
+It takes the case and returns a finding or None. If the run lacks something that the check needs, it raises Unavailable,
+which the doctor reports. Findings are listed by `order`: a cause before its consequences, so that the first finding is
+the one to treat.
 
 A healthy run may look ill at first. Until the curve is long enough, findings from the curve, the updates or the weights
 are therefore only possible. Findings from the corpus or from a test of the model do not need a curve
-(needs_curve=False).
+(needs_curve=False). A symptom is only possible, too, if a disease that causes it could not be examined (symptom_of).
 """
 
 from collections.abc import Callable
@@ -127,17 +127,19 @@ class Disease:
     order: int            # in the list of findings
     check: Check
     needs_curve: bool     # is a finding only possible while the curve is too short?
+    symptom_of: tuple[str, ...] = ()      # diseases that cause it, without whose check it is only possible
 
 
 DISEASES: dict[str, Disease] = {}
 
 
-def disease(name: str, order: int, *, needs_curve: bool = True) -> Callable[[Check], Check]:
+def disease(name: str, order: int, *, needs_curve: bool = True,
+            symptom_of: tuple[str, ...] = ()) -> Callable[[Check], Check]:
     """Register a check in DISEASES."""
 
     def register(check: Check) -> Check:
         assert name not in DISEASES, f"{name} is registered twice"
-        DISEASES[name] = Disease(name, order, check, needs_curve)
+        DISEASES[name] = Disease(name, order, check, needs_curve, symptom_of)
         return check
 
     return register

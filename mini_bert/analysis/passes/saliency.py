@@ -25,7 +25,7 @@ from ...core.task_model import TaskModel
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...text.tokenizer import Tokenizer
-from .sequences import read_sentence
+from .sequences import read_sentence, row_asked
 from .value_gradients import value_gradients
 
 STEPS = 33                    # points on the line, ends included
@@ -100,20 +100,22 @@ def explain_prediction(model: MiniBERT, tokenizer: Tokenizer, text: str, positio
                        steps: int = STEPS) -> Saliency:
     """Which tokens of a text speak for `target` at a position (and not for `against`).
 
-    The baseline of integrated gradients is a text of [MASK]s: the model's own word for nothing known.
+    The baseline of integrated gradients is a text of [MASK]s, the model's own word for nothing known, or zeros where
+    the vocabulary has none. A causal model's prediction is read in the row before the position.
     """
     if method not in METHODS:
         raise InputError(f"There is no method {method!r}; choose {' or '.join(METHODS)}.")
     sentence = read_sentence(model, tokenizer, text, mask=mask, targets={position: target})
-    wanted = sentence.targets[position]
+    row = row_asked(model, position)
+    wanted = sentence.targets[row]
     other = None if against is None else \
-        read_sentence(model, tokenizer, text, targets={position: against}).targets[position]
+        read_sentence(model, tokenizer, text, targets={position: against}).targets[row]
     if method == "integrated gradients":
-        found = integrated_gradients(model, sentence.ids, position, wanted, other,
-                                     baseline=tokenizer.vocabulary.mask, steps=steps)
+        found = integrated_gradients(model, sentence.ids, row, wanted, other,
+                                     baseline=tokenizer.vocabulary.roles.get("mask"), steps=steps)
     else:
-        found = gradient_times_input(model, sentence.ids, position, wanted, other)
-    return replace(found, tokens=sentence.tokens)
+        found = gradient_times_input(model, sentence.ids, row, wanted, other)
+    return replace(found, position=position, tokens=sentence.tokens)
 
 
 def explain_label(model: TaskModel, tokenizer: Tokenizer, text: str, label: int, *, steps: int = STEPS) -> Saliency:

@@ -23,7 +23,7 @@ def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     and examines gradients, the newest checkpoint and the corpus. Exits with 1 if the run is not healthy, with 0 if it
     is healthy or too short to tell.
 
-    Example: mini-bert doctor runs/first
+    Example: mini-bert doctor runs/mine
     """
     found = examine(run, corpus)
     output.result(found.to_dict(), *_shown(found, output.quiet))
@@ -38,8 +38,9 @@ def _shown(found: Diagnosis, quiet: bool) -> list[object]:
     if quiet:
         return shown
     losses = table("loss", "", right=("loss",))
-    for value, name in ((found.baselines.uniform, "uniform: ln V"), (found.baselines.unigram, "unigram"),
-                        (found.baselines.bigram, "bigram"), (found.loss, "[bold]this run[/bold]"),
+    levels = [(value, "uniform: ln V" if name == "uniform" else name)
+              for name, value in found.baselines.levels().items()]
+    for value, name in (*levels, (found.loss, "[bold]this run[/bold]"),
                         (found.reference.reference if found.reference else None, "reference after as many tokens")):
         if value is not None:
             losses.add_row(f"{value:.3f}", name)

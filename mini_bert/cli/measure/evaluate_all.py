@@ -1,5 +1,7 @@
 """The comprehensive evaluation of mini-bert evaluate: progress bars, a table, JSON, and an HTML report."""
 
+import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,13 @@ def evaluate_everything(model: str, data: list[str], tasks: Path | None, train: 
     about = {"model": model, "data": data, "tasks": None if tasks is None else str(tasks),
              "train": None if train is None else str(train), "quick": quick, "max_samples": max_samples,
              "seed": more["seed"]}
-    write_page(report, evaluation_page(f"Evaluation of {model}", about, found))
+    options: dict[str, list[Any]] = {
+        "--model": [model], "--data": data, "--tasks": [tasks], "--train": [train], "--only": [parts],
+        "--max-samples": [max_samples], "--report": [report]}
+    command = shlex.join(["mini-bert", "evaluate", *(["--quick"] if quick else []), *(
+        str(part) for option, values in options.items() for value in values if value is not None
+        for part in (option, value))])
+    write_page(report, evaluation_page(f"Evaluation of {model}", about, found, command=command, when=datetime.now()))
     left = [f"not measured: {escape(part['name'])}: {escape(part['reason'])}" for part in found.not_measured]
     output.result({**about, **found.to_dict(), "report": str(report)}, *_summary(found), *left, "",
                   f"{found.seconds:.0f} s, peak memory {found.peak_mb:,.0f} MB. The report with all details and "

@@ -38,7 +38,7 @@ def bench_train_command(config: Config = "mini", batch_size: Batch = 32, micro_b
 
     The floor is the time of the step's matrix products alone, on the same threads.
 
-    Example: mini-bert bench train --against torch --json
+    Example: mini-bert bench train --config small --batch-size 8
     """
     if against is not None and against not in PEERS:
         raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
@@ -136,7 +136,7 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
 
     It is measured with and without gradient checkpointing.
 
-    Example: mini-bert memory larger --batch-size 8
+    Example: mini-bert memory mini --batch-size 32
     """
     model, training = load_run_config(config)
     _require_words(config, model)

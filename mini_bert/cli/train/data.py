@@ -44,7 +44,7 @@ def prepare_command(files: Files,
 
     Blank lines separate documents; each line is a paragraph. The directory appears only when it is complete.
 
-    Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
+    Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out my.mb
     """
     start = perf_counter()
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=output.quiet, of_bytes=True) as bar:

@@ -82,13 +82,13 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --train pairs.csv --text-column first --text-column second --label-column similar
 
-    Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
+    Example: mini-bert finetune --train reviews/train.tsv --dev reviews/dev.tsv --seeds 3 --out films.model
 
-    Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --find-lr
+    Example: mini-bert finetune --train reviews/train.tsv --dev reviews/dev.tsv --find-lr
 
-    Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
+    Example: mini-bert finetune --config finetuning --train reviews.csv --seeds 1
 
-    Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
+    Example: mini-bert finetune --train reviews.csv --teacher reviews.model --unlabelled new.csv
     """
     given = {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature, "augment": augment}
     forgotten = files_of("--forgetting", forgetting)

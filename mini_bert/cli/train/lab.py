@@ -1,6 +1,8 @@
 """mini-bert lab: compare models and ways to train them under the same budget, and measure them with one ruler."""
 
 import json
+import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +48,7 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
     losses in one protocol, grammar (BLiMP, verbs with one attractor) and fine-tuning on few examples, beside n-grams,
     random weights and a bag of words. What is finished is not repeated.
 
-    Example: mini-bert lab docs/results/family.yaml --data corpus.mb --out lab --ruler eval --jobs 2
+    Example: mini-bert lab lab.yaml --data corpus.mb --out lab --jobs 2
     """
     _require_sense(experiment, data, out, ruler, model, finetuning, jobs, fresh)
     plan = None if experiment is None else Experiment.read(experiment)
@@ -59,11 +61,15 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
     measured = None if ruler is None else Ruler(ruler, data, finetuning, fresh=fresh)
     found = compare(plan, out, data=data, ruler=measured, models=model or [], jobs=jobs, announce=announce,
                     say=display.said)
-    title = "Models" if experiment is None else f"Experiment: {experiment.stem}"
+    title = "A comparison of models" if experiment is None else f"{experiment.stem}: an experiment"
     content: dict[str, Any] = {**found.to_dict(), "summary": summary(found.curves)}
     last: list[str] = []
     if out is not None:
-        page = write_page(out / "lab.html", lab_page(title, found))
+        options = {"--data": data, "--out": out, "--ruler": ruler}
+        command = shlex.join(["mini-bert", "lab", *([str(experiment)] if experiment is not None else []),
+                              *(str(part) for option, value in options.items() if value for part in (option, value)),
+                              *(part for name in model or [] for part in ("--model", name))])
+        page = write_page(out / "lab.html", lab_page(title, found, command, datetime.now(), out))
         content["page"] = str(page)
         write_files(out, {"lab.json": json.dumps(finite(content), indent=1).encode()})
         last.append(f"Curves over tokens and over time: {escape(str(page))}")

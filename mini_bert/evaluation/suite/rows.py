@@ -9,6 +9,7 @@ from ..result import Result
 from ..statistics import Interval, wilson_interval
 
 PERCENT, NUMBER = "percent", "number"
+HIGHER, LOWER = "higher", "lower"
 Figure = Interval | float
 _DIGITS = {PERCENT: 1, NUMBER: 3}
 
@@ -23,6 +24,7 @@ class SummaryRow(Result):
     random_init: Figure | None = None     # the score of a model of the same shape with random weights
     unit: str = PERCENT
     sample: str = ""                      # what the score was measured on
+    better: str | None = None             # than all baselines, if they are to be beaten: HIGHER or LOWER
 
     def __post_init__(self) -> None:
         if not self.baselines and self.random_init is None:

@@ -20,7 +20,7 @@ from ...formulas import Formula, Steps, StepSpec
 from ...module import Layout, Sizes
 from ...ops.blockwise_attention import BlockwiseCache
 from ...ops.embedding import embedding_backward, embedding_forward
-from ...ops.relative_shift import relative_shift_backward, relative_shift_forward
+from ...ops.relative.relative_shift import relative_shift_backward, relative_shift_forward
 from ...params import Gradients, Parameters, ParamSpec
 from ...registry import register
 from .self_attention import SelfAttention

@@ -13,7 +13,7 @@ from ...masked_lm import Predictions, masked_batches, predictions, report
 from ...representations.intrinsic import intrinsic
 from ...statistics import Interval, clustered_mean, over_seeds
 from ..context import SPLIT, EvaluationContext
-from ..rows import NUMBER, PERCENT, Figure, PartResult, SummaryRow
+from ..rows import HIGHER, LOWER, NUMBER, PERCENT, Figure, PartResult, SummaryRow
 
 _AT_A_TIME = 32                       # micro-batches between two calls of progress
 
@@ -27,10 +27,10 @@ def masked(context: EvaluationContext) -> PartResult:
     most = int(context.frequencies.counts.argmax())
     size = f"{found.masked:,} masked tokens"
     before, own = (clustered_mean(p.loss, sequences_of(batches)) for p in (random, ours))
-    rows = [SummaryRow("loss", own, found.baselines, before, NUMBER, size),
+    rows = [SummaryRow("loss", own, found.baselines, before, NUMBER, size, LOWER),
             SummaryRow("accuracy", accuracy(ours, batches),
                        {"most frequent token": float((ours.token == most).mean())}, accuracy(random, batches),
-                       sample=size)]
+                       sample=size, better=HIGHER)]
     return PartResult(rows, found.to_dict(), [f"Unigram and bigram use counts of {context.counted}."])
 
 
@@ -97,11 +97,11 @@ class SampleIntervals:
         self.size = f"{len(found)} samples of {found[0]['sequences']:,} sequences"
 
     def row(self, figure: str, value: Callable[[dict[str, Any]], float], baselines: Mapping[str, Figure] | None = None,
-            unit: str = NUMBER) -> SummaryRow:
+            unit: str = NUMBER, better: str | None = None) -> SummaryRow:
         """`value` gets the score from the intrinsic figures of one sample and one model."""
         ours, random = (over_seeds([value(sample[whose]) for sample in self._found])
                         for whose in ("model", "random_init"))
-        return SummaryRow(figure, ours, baselines or {}, random, unit, self.size)
+        return SummaryRow(figure, ours, baselines or {}, random, unit, self.size, better)
 
 
 def guesses(context: EvaluationContext) -> PartResult:
@@ -109,7 +109,7 @@ def guesses(context: EvaluationContext) -> PartResult:
     found = samples(context)
     over, first = SampleIntervals(found), found[0]
     rows = [over.row(f"accuracy in {top} guesses", nested("masked", "accuracy", top, "mean"),
-                     {"most frequent tokens": over_seeds([of["most_frequent"][top] for of in found])}, PERCENT)
+                     {"most frequent tokens": over_seeds([of["most_frequent"][top] for of in found])}, PERCENT, HIGHER)
             for top in ("5", "10")]
     by_chance = over_seeds([of["model"]["masked"]["calibration"]["error_by_chance"] for of in found])
     rows.append(over.row("calibration error", nested("masked", "calibration", "error"),

@@ -14,7 +14,7 @@ from ...samples import sampled
 from ...statistics import Interval
 from ...tasks.folder import Splits
 from ..context import EvaluationContext
-from ..rows import Figure, PartResult, SummaryRow, interval_note, with_interval
+from ..rows import HIGHER, Figure, PartResult, SummaryRow, interval_note, with_interval
 
 
 def _sets(context: EvaluationContext, files: Splits | None) -> dict[str, Any]:
@@ -49,7 +49,8 @@ def labels(context: EvaluationContext, task: str) -> PartResult:
         name, trials = "F1 of entities", _share_of_entities(sets["test"], words)
         scores = best["f1"], untrained["random_f1"]
     value, random = (with_interval(score, trials) for score in scores)
-    rows = [SummaryRow(f"{name}, {verdict['layer']}", value, baselines, random, sample=_size(found, files))]
+    rows = [SummaryRow(f"{name}, {verdict['layer']}", value, baselines, random, sample=_size(found, files),
+                       better=HIGHER)]
     return PartResult(rows, found, [*found["notes"], interval_note(sizes.probe_seeds)])
 
 
@@ -74,7 +75,7 @@ def trees(context: EvaluationContext) -> PartResult:
     if EMBEDDINGS in by_layer:
         baselines["embeddings"] = uuas(EMBEDDINGS)
     rows = [SummaryRow(f"edges right (UUAS), {verdict['layer']}", uuas(verdict["layer"]), baselines,
-                       uuas(verdict["random_layer"], "random"), sample=_size(found, files))]
+                       uuas(verdict["random_layer"], "random"), sample=_size(found, files), better=HIGHER)]
     return PartResult(rows, found, [*found["notes"], interval_note(sizes.probe_seeds)])
 
 

@@ -20,7 +20,7 @@ from ...tasks.run import TaskResult, run_task, usual_learning_rate
 from ...tasks.task_names import Classification, Entities, Questions, Task
 from ...tasks.texts.text_task import TextTask
 from ..context import EvaluationContext
-from ..rows import PartResult, SummaryRow, interval_note, with_interval
+from ..rows import HIGHER, PartResult, SummaryRow, interval_note, with_interval
 from .predictions import accuracy, predicted, sample
 
 _DEV_SHARE = 5                # of a single file of questions, every fifth context is used to measure
@@ -142,7 +142,8 @@ def _row(found: TaskResult, name: str, trials: int) -> SummaryRow:
     return SummaryRow(f"{_NAMES.get(found.main, found.main)}, {name}", spread(found.mean[found.main], trials),
                       found.baselines, None if random is None else spread(over_seeds(random), trials),
                       sample=f"{found.notes['train']:,} examples to train, {found.notes['dev']:,} to stop "
-                      + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"))
+                      + (f"by, {found.measured:,} to test" if found.measured_on == "test" else "and to measure by"),
+                      better=HIGHER)
 
 
 def _notes(found: TaskResult) -> list[str]:

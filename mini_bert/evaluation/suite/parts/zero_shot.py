@@ -7,7 +7,7 @@ from ...zero_shot.agreement import agreement
 from ...zero_shot.facts import probe_factual_knowledge
 from ...zero_shot.minimal_pairs import CHANCE, minimal_pairs
 from ..context import EvaluationContext
-from ..rows import NUMBER, PartResult, SummaryRow
+from ..rows import HIGHER, NUMBER, PartResult, SummaryRow
 
 
 def grammar(context: EvaluationContext) -> PartResult:
@@ -19,7 +19,7 @@ def grammar(context: EvaluationContext) -> PartResult:
     average = found.average
     row = SummaryRow(f"average of {len(found.paradigms)} paradigms", average["token"],
                      {"chance": CHANCE, "unigram": average["unigram"], "bigram": average["bigram"]},
-                     sample=f"{found.pairs:,} pairs")
+                     sample=f"{found.pairs:,} pairs", better=HIGHER)
     return PartResult([row], found.to_dict(), [f"Unigram and bigram use counts of {context.counted}.", *_counted(
         (found.left_out, "pairs were left out, because a sentence has no pieces of the vocabulary"),
         (found.ties, "pairs are ties and count one half"),
@@ -36,7 +36,7 @@ def verbs(context: EvaluationContext) -> PartResult:
                           progress=lambda done, total: context.report("masking", done, total))
         scores = dict(found.total.accuracy)
         rows.append(SummaryRow(f"accuracy, {path.stem}", scores.pop("model"), scores,
-                               sample=f"{found.total.sentences:,} sentences"))
+                               sample=f"{found.total.sentences:,} sentences", better=HIGHER))
         details[path.stem] = found.to_dict()
         notes += _counted((found.total.left_out, "verbs were left out, because not both forms are single pieces"),
                           (found.windowed, "sentences are longer than the model's maximum"))
@@ -50,7 +50,8 @@ def facts(context: EvaluationContext) -> PartResult:
                                     progress=lambda done, total: context.report("asking", done, total))
     size = f"{found.facts:,} facts of {len(found.relations)} relations"
     rows = [SummaryRow(name, found.means[key], {"most frequent answer": found.means[f"frequent_{key}"]} | (
-        {"negated prompt": found.means[f"negated_{key}"]} if f"negated_{key}" in found.means else {}), sample=size)
+        {"negated prompt": found.means[f"negated_{key}"]} if f"negated_{key}" in found.means else {}), sample=size,
+                       better=HIGHER)
         for name, key in (("first answer right", "p_at_1"), ("right among ten answers", "p_at_10"))]
     return PartResult(rows, found.to_dict(), [
         "Means over relations. The most frequent answer is taken from the same facts. A model that knows a fact would "
@@ -71,12 +72,13 @@ def words(context: EvaluationContext) -> PartResult:
     for score in found.similarity:
         if score.layer in (STATIC, last) and score.spearman is not None:
             rows.append(SummaryRow(f"Spearman, {score.data}, {_vectors(score.layer)}", score.spearman,
-                                   {"unrelated": 0.0}, score.untrained, NUMBER, f"{score.pairs:,} pairs"))
+                                   {"unrelated": 0.0}, score.untrained, NUMBER, f"{score.pairs:,} pairs", HIGHER))
     for analogy in found.analogies:
         if analogy.section is None and analogy.layer in (STATIC, last):
             rows.append(SummaryRow(f"analogies, {analogy.data}, {_vectors(analogy.layer)}", analogy.accuracy,
                                    {"nearest word": analogy.nearest}, analogy.untrained,
-                                   sample=f"{analogy.questions:,} questions, {analogy.candidates:,} candidates"))
+                                   sample=f"{analogy.questions:,} questions, {analogy.candidates:,} candidates",
+                                   better=HIGHER))
     alone = "Contextual vectors are those of each word alone as a sentence." if text is None else \
         f"Contextual vectors are means over {found.sentences:,} contexts in the text."
     return PartResult(rows, found.to_dict(), [alone, *_counted(

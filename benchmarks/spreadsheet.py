@@ -3,8 +3,8 @@
     python benchmarks/spreadsheet.py [--json]
 
 The page's blocks are run in order in an empty folder; those of Python, which make and check the tables, are not
-counted. Wall-clock time, which other programs lengthen: a figure of one machine at one moment. Fails if a command fails,
-or if all of them together take more than five minutes.
+counted. Wall-clock time, which other programs lengthen: a figure of one machine at one moment. Fails if a command
+fails, or if all of them together take more than five minutes.
 """
 
 import argparse

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..core.config import MASK, ModelConfig
-from ..core.gradcheck import CheckResult
+from ..core.gradcheck import CheckResult, check_operation
 from ..core.model import MiniBERT
+from ..core.modules.losses.loss import ScoreLoss
 from ..core.params import Gradients
-from ..core.registry import find, parse_sum
+from ..core.registry import find, make, parse_sum
 from ..core.task_model import TaskBatch, TaskModel
 from ..objectives.making import objective_from
 from ..randomness import generator
@@ -25,7 +26,9 @@ def check_task_head(head: str, config: ModelConfig, seed: int = 0) -> Iterator[C
 
 
 def check_task_loss(loss: str, config: ModelConfig, seed: int = 0) -> Iterator[CheckResult]:
-    """Every parameter's gradient of another loss of a head for sequences."""
+    """The gradient of a task's loss for the scores, and for every parameter of a model with a head for sequences."""
+    made: ScoreLoss = make("task_loss", loss)
+    yield from check_operation(f"task loss: {loss}", made.forward, made.backward, made.checks, seed)
     yield from _check_task(f"task loss: {loss}", "sequence", loss, config, seed)
 
 

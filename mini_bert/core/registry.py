@@ -45,7 +45,6 @@ SLOTS = {
     "task_loss": "core.modules.losses.loss.ScoreLoss: what a task's head learns from; made from ()",
     "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
     "metric": "evaluation.tasks.metrics.metric.Metric: a figure of a task's predictions, the higher the better",
-    "table": "text.tables.table.TableReader: a kind of file with rows and columns; made from ()",
     "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model)",
     "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step; made from (params), a wrapper "
                  "from (inner), another optimiser",

@@ -12,7 +12,8 @@ PAGES = [page for page in sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")
          if blocks_of(page)]
 # blocks that are not run: at the most this many of a page, each with its reason above it
 NOT_RUN = {"README.md": 1, "docs/using.md": 2, "docs/guide/3-the-full-model.md": 1, "docs/guide/5-evaluation.md": 1,
-           "docs/explorer.md": 1, "docs/tutorials/spreadsheet.md": 2, "docs/tutorials/hugging-face-without-pytorch.md": 2}
+           "docs/explorer.md": 1, "docs/tutorials/spreadsheet.md": 2,
+           "docs/tutorials/hugging-face-without-pytorch.md": 2}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,10 +13,9 @@ from io import StringIO
 from pathlib import Path
 from typing import ClassVar
 
-from ...core.registry import register
 from ...errors import DataError
 from ...readers import shown
-from .table import Table, TableReader, decoded
+from .table import Table, TableReader, decoded, register_table
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _TRIED = 50                   # rows from which the delimiter is found
@@ -56,12 +55,12 @@ class Delimited(TableReader):
         return Table(str(path), f"text with {what}", columns, [*rows[named:]], numbers[named:], named=named)
 
 
-@register("table", "tsv")
+@register_table("tsv")
 class TSV(Delimited):
     endings, usual = (".tsv", ".tab"), "\t"
 
 
-@register("table", "csv")
+@register_table("csv")
 class CSV(Delimited):
     endings, usual = (".csv",), ","
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...arrays import Array, Targets
+from ...gradcheck import Check
 
 
 class Reading(NamedTuple):
@@ -22,9 +23,11 @@ class Reading(NamedTuple):
 
 
 class ScoreLoss(ABC):
-    """`figures` says what the numbers of `values` are."""
+    """`figures` says what the numbers of `values` are; `checks` are inputs on which its gradient is checked alone,
+    beside that of a whole model."""
 
     figures: ClassVar[str]
+    checks: ClassVar[Sequence[Check]] = ()
 
     @abstractmethod
     def forward(self, scores: Array, targets: Targets) -> tuple[float, Any]:

@@ -54,7 +54,7 @@ def main() -> None:
     print(f"More: mini-bert doctor {options.out / 'run'}, mini-bert fill-mask --model {best} TEXT")
 
 
-if __name__ == "__main__":            # `prepare` starts processes that import this file
+if __name__ == "__main__":
     try:
         main()
     except (mini_bert.MiniBertError, OSError) as error:       # one sentence instead of a traceback

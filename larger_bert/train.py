@@ -24,7 +24,10 @@ class LargerBERTTrainer:
         self.config = load_run_config("larger")[1] if config is None else config
 
     def load_tokenizer(self, path: str | PathLike[str] | None = None) -> Tokenizer:
-        """The tokenizer at `path`; without one, it is learned from the documentation installed with Python."""
+        """The tokenizer at `path`; without one, it is learned from the documentation installed with Python.
+
+        That text is not enough for 50,000 pieces: a warning says how many were learned.
+        """
         return ModelFactory.create_tokenizer(self.model.config.vocab_size, path)
 
     def train(self, data_generator: MLMBatches, num_steps: int = 1000, *,

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from .core.config import ModelConfig
 from .core.model import MiniBERT
 from .core.params import Parameters
@@ -15,6 +18,7 @@ from .errors import ConfigError, InputError
 from .objectives.objective import CorpusObjective
 from .text.masking import Masking
 from .training.config import TrainingConfig, make_clipping, make_objective, make_optimiser
+from .training.curricula.adaptive import AdaptiveWeights, next_weights
 from .training.workers import workers
 
 __all__ = ["AdvancedMiniBERT", "AdvancedOptimizer", "add_auxiliary_tasks", "implement_adaptive_masking",
@@ -110,12 +114,15 @@ class AdvancedOptimizer:
 
 def implement_curriculum_learning(difficulty_schedule: str | Sequence[int] | Mapping[str, Any],
                                   base: TrainingConfig | None = None) -> TrainingConfig:
-    """A training config that begins with easier examples: shorter ones.
+    """A training config that begins with easier examples.
 
-    `difficulty_schedule` is a schedule of lengths in tokens, such as "16 until 0.3, 64"; lengths that take equal parts
-    of the run, such as [16, 32, 64]; or schedules of several settings by name, such as {"masking_rate": "0.1 -> 0.2"}.
+    `difficulty_schedule` is a curriculum, such as "rarity(pacing=root, start=0.2, until=0.6)": the easiest sequences
+    first; a schedule of lengths in tokens, such as "16 until 0.3, 64"; lengths that take equal parts of the run, such
+    as [16, 32, 64]; or settings by name, such as {"masking_rate": "0.1 -> 0.2"}.
     """
     schedule = difficulty_schedule
+    if isinstance(schedule, str) and not schedule.strip()[:1].isdigit():
+        schedule = {"curriculum": schedule}
     if isinstance(schedule, Sequence) and not isinstance(schedule, str):
         if not schedule:
             raise ConfigError("A curriculum needs at least one length.")
@@ -126,20 +133,38 @@ def implement_curriculum_learning(difficulty_schedule: str | Sequence[int] | Map
     return TrainingConfig.from_dict((TrainingConfig() if base is None else base).to_dict() | dict(settings))
 
 
-def implement_adaptive_masking(model_performance: float | Callable[[int], float], unit: str = "token") -> Masking:
-    """Masking by what the model can do: 40 % hidden at a masked accuracy of 0, 15 % at 1, on a line between.
+def implement_adaptive_masking(model_performance: float | Callable[[int], float] | npt.ArrayLike,
+                               unit: str = "token") -> Masking:
+    """Masking by what the model can do.
 
-    `model_performance` is the accuracy, or a function that gives it for a step.
+    `model_performance` is an accuracy at masked tokens, or a function that gives it for a step: 40 % are masked at 0,
+    15 % at 1, on a line between. Or it is how often each token of the vocabulary was asked for and how often it was
+    found, (2, V): 15 % are masked, and tokens that were not found more often than others. A run counts for itself:
+    training.masking_weights.
     """
+    if not callable(model_performance) and np.ndim(model_performance):
+        return Masking(_LEAST_HIDDEN, unit, weights=_learned(np.asarray(model_performance)))
 
     def rate(step: int) -> float:
-        accuracy = model_performance(step) if callable(model_performance) else model_performance
+        accuracy: Any = model_performance(step) if callable(model_performance) else model_performance
         if not 0 <= accuracy <= 1:
             raise InputError(f"model_performance must be an accuracy between 0 and 1, not {accuracy}.")
         return _MOST_HIDDEN + (_LEAST_HIDDEN - _MOST_HIDDEN) * float(accuracy)
 
     rate(0)                                       # refuses a wrong number
     return Masking(rate if callable(model_performance) else rate(0), unit)
+
+
+def _learned(counts: npt.NDArray[Any]) -> AdaptiveWeights:
+    """Weights that have heard of these counts, (2, V)."""
+    if counts.ndim != 2 or len(counts) != 2 or counts.dtype.kind not in "iu" or not (counts[1] >= 0).all() \
+            or not (counts[1] <= counts[0]).all():
+        raise InputError("model_performance must be an accuracy, or two rows of whole numbers: how often each token "
+                         "was asked for, and how often it was found.")
+    weights = AdaptiveWeights(np.ones(counts.shape[1], bool))
+    table = next_weights(np.full(counts.shape[1], _LEAST_HIDDEN), counts.astype(np.int64), _LEAST_HIDDEN)
+    weights.tables = table, table, 0
+    return weights
 
 
 def add_auxiliary_tasks(model: MiniBERT, tasks: Sequence[str] = ("next_sentence", "token_order"), weight: float = 1.0,

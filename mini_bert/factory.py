@@ -1,5 +1,6 @@
 """Create a model from a preset, or load one by name or from a directory."""
 
+import warnings
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -54,7 +55,8 @@ class ModelFactory:
                          lowercase: bool | None = None) -> "Tokenizer":
         """The tokenizer at `vocab_path`, or a WordPiece one learned from the documentation installed with Python.
 
-        `lowercase` is passed to `load_tokenizer`; a learned vocabulary is uncased unless it is False.
+        `lowercase` is passed to `load_tokenizer`; a learned vocabulary is uncased unless it is False. The documentation
+        is enough for about 13,000 pieces; where more are asked for, a warning says how many there are.
         """
         from .text.corpora.pydocs import pydocs
         from .text.opening import load_tokenizer
@@ -64,7 +66,14 @@ class ModelFactory:
         if vocab_path is not None:
             return load_tokenizer(vocab_path, lowercase=lowercase)
         uncased = lowercase is not False
-        return WordPieceTokenizer(learn_vocabulary(count_words(pydocs(), uncased), vocab_size), uncased)
+        made = WordPieceTokenizer(learn_vocabulary(count_words(pydocs(), uncased), vocab_size), uncased)
+        if len(made) < vocab_size:
+            warnings.warn(f"The documentation installed with Python has words for {len(made):,} pieces, fewer than the "
+                          f"{vocab_size:,} that were asked for; learn a vocabulary of that size from more text "
+                          f"(mini-bert tokenizer train FILE --vocab-size {vocab_size} --out DIR), and name its "
+                          "directory.",
+                          stacklevel=2)
+        return made
 
     @staticmethod
     def load_model(checkpoint_path: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:

@@ -7,7 +7,6 @@ import traceback
 from os import PathLike
 from pathlib import Path
 
-from .core import modules  # noqa: F401  (the built-in words come first, so that none is replaced)
 from .core.registry import plugin_paths
 from .errors import ConfigError
 

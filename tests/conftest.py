@@ -1,9 +1,22 @@
 """What several tests share."""
 
+import os
+
 import numpy as np
 import pytest
 
 from mini_bert import MiniBERT, ModelConfig, load_preset
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk():
+    """A sync checks its file and returns: the tests write fifty thousand files, none of which must outlive the machine.
+
+    Tests of what happens when a sync fails replace it by their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
 
 
 @pytest.fixture

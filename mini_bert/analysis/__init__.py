@@ -9,13 +9,14 @@ __all__ = ["Diagnosis", "Finding", "MathematicalAnalyzer", "MathematicalExplorer
            "compute_layer_wise_learning_rates", "compute_stable_rank", "detect_mode_collapse", "examine",
            "explain_cell", "explain_prediction", "explore_attention_heads", "gradient_noise_scale",
            "gradient_times_input", "head_importance_by_gradient", "head_importance_by_masking", "integrated_gradients",
-           "lens_of_text", "measure_head_importance", "patch_activations", "patch_texts", "query_key_terms",
-           "representation_evolution", "step_through_backward_pass", "step_through_forward_pass",
-           "track_weight_changes", "verify_entry", "weight_spectrum"]
+           "lens_of_text", "measure_head_importance", "measure_timeline", "patch_activations", "patch_texts",
+           "query_key_terms", "relation_heads", "representation_evolution", "step_through_backward_pass",
+           "step_through_forward_pass", "track_weight_changes", "verify_entry", "weight_spectrum"]
 
 if TYPE_CHECKING:
     from .attention.heads import explore_attention_heads, query_key_terms
     from .attention.importance import head_importance_by_gradient, head_importance_by_masking, measure_head_importance
+    from .attention.relations import relation_heads
     from .doctor.doctor import Diagnosis, examine
     from .doctor.symptoms import Finding
     from .dynamics.gradient_flow import analyze_gradient_flow, analyze_gradient_magnitudes_by_layer
@@ -41,10 +42,12 @@ if TYPE_CHECKING:
     from .passes.logit_lens import lens_of_text
     from .passes.patching import patch_activations, patch_texts
     from .passes.saliency import explain_prediction, gradient_times_input, integrated_gradients
+    from .timeline.timeline import measure_timeline
 
 # Imported on first use, so that one name does not import the others.
 _LAZY = {name: module for module, names in {
     "attention.heads": ("explore_attention_heads", "query_key_terms"),
+    "attention.relations": ("relation_heads",),
     "passes.backward_steps": ("step_through_backward_pass", "verify_entry"),
     "passes.components": ("MathematicalAnalyzer",),
     "doctor.doctor": ("Diagnosis", "examine"),
@@ -60,6 +63,7 @@ _LAZY = {name: module for module, names in {
     "dynamics.sensitivity": ("analyze_learning_rate_sensitivity", "compute_layer_wise_learning_rates",
                              "detect_mode_collapse"),
     "doctor.symptoms": ("Finding",),
+    "timeline.timeline": ("measure_timeline",),
     "dynamics.training_analyzer": ("TrainingAnalyzer",),
     "dynamics.weight_evolution": ("analyze_weight_evolution", "compute_stable_rank", "representation_evolution",
                                   "track_weight_changes", "weight_spectrum"),

@@ -10,6 +10,7 @@ from ..core.model import MiniBERT
 from ..core.params import Parameters
 from ..errors import InputError
 from ..objectives.masked import MaskedLM, masked_predictions, micro_batches
+from ..objectives.objective import PassOptions
 from ..text.batches import MLMBatch
 from ..training.update import BatchGradients
 from ..training.workers import Workers
@@ -46,7 +47,7 @@ def batch_loss(model: MiniBERT, batch: MLMBatch) -> float:
 
 def batch_gradient(model: MiniBERT, batch: MLMBatch) -> tuple[float, Parameters]:
     """The mean loss and its gradient, without dropout."""
-    computed = BatchGradients(MaskedLM(model, micro_batch_size=_AT_A_TIME), Workers(1))
+    computed = BatchGradients(MaskedLM(model, PassOptions(_AT_A_TIME)), Workers(1))
     loss = computed.compute(batch)["masked"]
     require_finite(computed.gradients, loss.total)
     computed.gradients.flat /= loss.count

@@ -22,7 +22,7 @@ from .passes.backward_steps import step_through_backward_pass
 from .passes.forward_steps import step_through_forward_pass
 from .passes.logit_lens import lens_of_text
 from .passes.saliency import explain_prediction
-from .passes.sequences import read_sentence
+from .passes.sequences import masks_in, read_sentence
 
 _FEWEST = 4                   # tokens needed to compare layers
 
@@ -42,7 +42,8 @@ def compare_layer_representations(model: MiniBERT, tokenizer: Tokenizer, text: s
                                   mask: Sequence[int] = ()) -> LayerComparison:
     """Compare the layers of a model on one text; the tokens at the positions `mask` are replaced by [MASK]."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
-    words = tokenizer.vocabulary.ordinary[sentence.ids] | (sentence.ids == tokenizer.vocabulary.mask)
+    words = tokenizer.vocabulary.ordinary[sentence.ids]
+    words[masks_in(sentence.ids, tokenizer)] = True
     if words.sum() < _FEWEST:
         raise InputError(f"The text has {words.sum()} tokens; comparing layers needs at least {_FEWEST}.")
     _, cache = model.encode(sentence.ids[None], forward_only=True)

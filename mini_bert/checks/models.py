@@ -6,6 +6,7 @@ An error stays unseen only if it is orthogonal to d, to within the tolerance.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -82,8 +83,8 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             wanted.backward_from_logits(dlogits, cache)
             return loss
 
-        yield from check_directions(name, "masked positions", model.params, masked_loss, rng)
-        yield from check_directions(name, "all logits", model.params, mean_loss, rng)
+        yield from check_directions(name, "masked positions", model, model.params, masked_loss, rng)
+        yield from check_directions(name, "all logits", model, model.params, mean_loss, rng)
 
     if model.modules.finds_replaced:
         of_logits = rng.standard_normal((B, T)) * mask
@@ -93,7 +94,7 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
             MiniBERTGradients(model, grads).backward_from_logits(of_logits, cache)
             return float((logits * of_logits).sum())
 
-        yield from check_directions(name, "all logits", model.params, all_logits, rng)
+        yield from check_directions(name, "all logits", model, model.params, all_logits, rng)
 
     cotangent = rng.standard_normal((B, T, config.hidden_size)) * mask[..., None]
     pool_cotangent = rng.standard_normal((B, config.hidden_size))
@@ -112,17 +113,14 @@ def check_model(name: str, config: ModelConfig, seed: int = 0) -> Iterator[Check
         MiniBERTGradients(model, grads).backward_from_hidden(dhidden, cache)
         return loss
 
-    yield from check_directions(name, "all hidden states", model.params, all_outputs, rng)
+    yield from check_directions(name, "all hidden states", model, model.params, all_outputs, rng)
     for case, more in others.items():
         def some_outputs(grads: Parameters, more: Mapping[str, Any] = more) -> float:
             hidden, cache = model.encode(ids, mask, positions=chosen, **context, **more)
             MiniBERTGradients(model, grads).backward_from_hidden(cotangent[chosen], cache)
             return float((hidden * cotangent[chosen]).sum())
 
-        def some_value(more: Mapping[str, Any] = more) -> float:
-            return float((model.encode(ids, mask, positions=chosen, **context, **more)[0] * cotangent[chosen]).sum())
-
-        yield from check_directions(name, case, model.params, some_outputs, rng, some_value)
+        yield from check_directions(name, case, model, model.params, some_outputs, rng)
 
     alone, between = model.params.zeros_like(), model.params.zeros_like()
     for grads in (alone, between):
@@ -143,32 +141,52 @@ def _other_passes(model: MiniBERT, ids: IntArray, rng: np.random.Generator) -> d
         {"in an order": order, "in an order, with memory": order | memory} if model.modules.stack.orders else {})
 
 
-def check_directions(name: str, case: str, params: Parameters, loss: Callable[[Parameters], float],
-                     rng: np.random.Generator, value_of: Callable[[], float] | None = None) -> list[CheckResult]:
-    """One result a parameter. `loss` adds its gradients to what it is given; `value_of` is the loss alone."""
+def check_directions(name: str, case: str, model: MiniBERT, params: Parameters, loss: Callable[[Parameters], float],
+                     rng: np.random.Generator) -> Iterator[CheckResult]:
+    """One result a parameter. `loss` adds its gradients to what it is given, by the backward of the model."""
     grads, discarded = params.zeros_like(), params.zeros_like()
     loss(grads)
-    analytic, numeric = [], []
+    directions, analytic = {}, {}
     for parameter, value in params.items():
-        before = value.copy()
         # in units of the parameter's own size, so that all parameters are on one scale
-        direction = rng.standard_normal(value.shape) * np.sqrt(np.mean(before**2))
-
-        def moved(distance: float, value: Array = value, start: Array = before, way: Array = direction) -> float:
-            value[...] = start + distance * way
-            return loss(discarded) if value_of is None else value_of()
-
-        analytic.append(float((grads[parameter] * direction).sum()))
-        numeric.append(_slope(moved))
-        value[...] = before
-    largest = max(map(abs, analytic))
-    return [CheckResult(name, case, parameter, relative_error(np.array([a, largest]), np.array([n, largest])))
-            for parameter, a, n in zip(params, analytic, numeric, strict=True)]
+        directions[parameter] = rng.standard_normal(value.shape) * np.sqrt(np.mean(value**2))
+        analytic[parameter] = float((grads[parameter] * directions[parameter]).sum())
+    largest = max(map(abs, analytic.values()))
+    for parameter, slope in analytic.items():
+        with _backward_left_out(model):
+            numeric = _slope(params[parameter], directions[parameter], partial(loss, discarded))
+        yield CheckResult(name, case, parameter, relative_error(np.array([slope, largest]),
+                                                                np.array([numeric, largest])))
 
 
-def _slope(moved: Callable[[float], float]) -> float:
-    """d loss / d distance at 0: central differences with steps h and h/2, extrapolated to h = 0."""
-    coarse, fine = ((moved(step) - moved(-step)) / (2 * step) for step in (STEP, STEP / 2))
+@contextmanager
+def _backward_left_out(model: MiniBERT) -> Iterator[None]:
+    """Meanwhile this model's backward does nothing: a slope needs losses alone."""
+    parts = dict.fromkeys(("backward", "encode_backward"), _nothing)
+    vars(model).update(parts)
+    try:
+        yield
+    finally:
+        for name in parts:
+            del vars(model)[name]
+
+
+def _nothing(*arguments: Any, **options: Any) -> None:
+    pass
+
+
+def _slope(parameter: Array, direction: Array, loss: Callable[[], float]) -> float:
+    """d loss / d distance along the direction: central differences with steps h and h/2, extrapolated to h = 0."""
+    before = parameter.copy()
+
+    def moved(distance: float) -> float:
+        parameter[...] = before + distance * direction
+        return loss()
+
+    try:
+        coarse, fine = ((moved(step) - moved(-step)) / (2 * step) for step in (STEP, STEP / 2))
+    finally:
+        parameter[...] = before
     return (4 * fine - coarse) / 3        # the error in h^2 cancels
 
 

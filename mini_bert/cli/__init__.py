@@ -27,7 +27,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):      # print characters that the terminal cannot show as escapes
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        app(prog_name="mini-bert")
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,8 +1,9 @@
 """The table of commands. Each command is in a file of its own, which is imported when the command is called.
 
-A new command needs its file and one line in COMMANDS.
+A new command needs its file and one line in COMMANDS. Shell completion needs nothing more.
 """
 
+import inspect
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from .. import __version__
+from ..version import __version__
 from .shared_options import Imports, load_imports, with_shared_options
 
 # panel of --help -> command -> (module:member, line in --help); the member is a function or, for a command with
@@ -21,7 +22,7 @@ COMMANDS = {
         "selftest": ("learn.selftest:selftest_command", "Check that the installation computes what it should."),
         "gradcheck": ("learn.gradcheck:gradcheck_command", "Check every gradient against finite differences."),
         "exercise": ("learn.exercise:app", "Write backward passes and find planted bugs, graded."),
-        "new": ("learn.new:app", "Write a starting file for a variant of your own."),
+        "new": ("learn.new:app", "Begin a variant of your own, or a folder to practise in."),
     },
     "Train": {
         "fit": ("train.fit:fit_command", "Make a model of your own text in one command."),
@@ -48,6 +49,7 @@ COMMANDS = {
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
+        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: when is what learned?"),
         "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {
@@ -63,9 +65,44 @@ COMMANDS = {
         "bench": ("tools.bench:app", "Measure the speed of training."),
     },
 }
-WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data")
+WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data prepare")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
+
+FIRST = """BERT in pure NumPy. Three things to do first:
+
+  mini-bert fill-mask "They met for the first [MASK] in Paris."
+      the trained model that ships, at work
+
+  mini-bert explore "They met for the first [MASK] in Paris."
+      every number of a pass, and of its backward, in the browser
+
+  mini-bert fit pydocs --from mini --budget 2m --out my.model
+      a model of a text: of Python's own documentation, or of your files
+
+mini-bert --help lists all commands, mini-bert COMMAND --help has examples, and
+mini-bert new practice DIR makes a folder in which all of them run."""
+
+
+class _Plain:
+    """Flags take no value, so --help shows no type for them; and lines of docstrings are joined to paragraphs."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)               # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_Plain, TyperCommand):
+    pass
+
+
+class _Subcommands(_Plain, TyperGroup):
+    pass
+
+
 _LISTED = {name: TyperCommand(name, help=summary, rich_help_panel=panel)
            for panel, group in COMMANDS.items() for name, (_, summary) in group.items()}
 
@@ -83,18 +120,29 @@ class _Commands(Mapping[str, Any]):
         module, _, member = _TARGETS[name].partition(":")
         target = getattr(import_module(f".{module}", __package__), member)
         if isinstance(target, typer.Typer):
+            target.info.cls = _Subcommands
             for registered in target.registered_commands:
-                registered.callback = with_shared_options(registered.callback, imports=name not in WITHOUT_MODEL)
+                named = {name, f"{name} {registered.name}"}
+                registered.cls, registered.help = _Command, _paragraphs(registered.callback)
+                registered.callback = with_shared_options(registered.callback,
+                                                          imports=named.isdisjoint(WITHOUT_MODEL))
             command: Any = get_group(target)
         else:
             single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
-            single.command(name)(with_shared_options(target, imports=name not in WITHOUT_MODEL))
+            single.command(name, cls=_Command, help=_paragraphs(target))(
+                with_shared_options(target, imports=name not in WITHOUT_MODEL))
             command = get_command(single)
         command.name = name
         return command
 
 
-class _Group(TyperGroup):
+def _paragraphs(function: Any) -> str:
+    """A docstring with each paragraph in one line, for the terminal's width to break."""
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+class _Group(_Plain, TyperGroup):
     """Lists its commands from the table, and imports only the one that is run."""
 
     def __init__(self, **attributes: Any):
@@ -112,8 +160,7 @@ class _Group(TyperGroup):
         return name, None if name is None else self.commands[name], rest
 
 
-app = typer.Typer(cls=_Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-                  context_settings=_HELP)
+app = typer.Typer(cls=_Group, invoke_without_command=True, pretty_exceptions_enable=False, context_settings=_HELP)
 
 
 def _show_version(wanted: bool) -> None:
@@ -123,7 +170,9 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def mini_bert(imports: Imports = None, version: Annotated[bool, typer.Option(
+def mini_bert(context: typer.Context, imports: Imports = None, version: Annotated[bool, typer.Option(
         "--version", help="Print the version.", callback=_show_version, is_eager=True)] = False) -> None:
     """BERT in pure NumPy: every formula, every gradient, on a laptop's CPU."""
     load_imports(imports)
+    if context.invoked_subcommand is None:
+        print(FIRST)

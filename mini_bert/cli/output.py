@@ -16,8 +16,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ..evaluation.result import finite
-
 SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw.")]
 ThreadsOption = Annotated[int, typer.Option("--threads", min=0, help="0 for all cores.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Recompute, ignoring cached results.")]
@@ -51,6 +49,8 @@ class Output:
     def result(self, data: dict[str, Any], *shown: Any) -> None:
         """Print the result: `data` with --json, with null for numbers that are not finite; otherwise `shown`."""
         if self.as_json:
+            from ..evaluation.result import finite  # not above: it brings NumPy along, which `--help` does not need
+
             json.dump(finite(data), sys.stdout, indent=2)
             print()
         else:

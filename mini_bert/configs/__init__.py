@@ -1,6 +1,7 @@
 """The shipped presets, and YAML files in the same form."""
 
 from difflib import get_close_matches
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ def load_preset(name: str) -> ModelConfig:
         near = get_close_matches(name[:100], preset_names(), n=1, cutoff=0.0)[0]
         raise ConfigError(f"There is no preset {name[:100]!r}; the nearest is {near!r}, and all are "
                           f"{', '.join(preset_names())}.")
+    return _preset(name)
+
+
+@cache
+def _preset(name: str) -> ModelConfig:
     source = f"The preset {name}"
     return ModelConfig.from_dict(parse_yaml(_preset_text(name), ConfigError, source), source)
 

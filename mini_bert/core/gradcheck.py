@@ -118,16 +118,16 @@ def check_operation(name: str, forward: Callable[..., Any], backward: Callable[.
     for check in checks:
         rng = generator(seed, "gradcheck", name, check.name)
         inputs: list[Array] = [np.asarray(x, np.float64) for x in check.inputs(rng)]
-        y, cache = forward(**check.arguments(forward, inputs))
+        arguments = check.arguments(forward, inputs)
+        y, cache = forward(**arguments)
         cotangent = rng.standard_normal(np.shape(y))
 
-        def loss(inputs: list[Array] = inputs, check: Check = check, cotangent: Array = cotangent) -> float:
-            return float((forward(**check.arguments(forward, inputs))[0] * cotangent).sum())
+        def loss(arguments: dict[str, Any] = arguments, check: Check = check, cotangent: Array = cotangent) -> float:
+            return float((forward(**arguments | check.constants())[0] * cotangent).sum())
 
         given = backward(cotangent if cotangent.shape else float(cotangent), cache)
         gradients = given if isinstance(given, tuple) else (given,)
-        for argument, x, dx in zip_longest(list(check.arguments(forward, inputs))[: len(inputs)], inputs,
-                                             gradients[: len(inputs)]):
+        for argument, x, dx in zip_longest(list(arguments)[: len(inputs)], inputs, gradients[: len(inputs)]):
             missing = dx is None or np.shape(dx) != x.shape
             error = float("nan") if missing else relative_error(dx, numerical_gradient(loss, x))
             results.append(CheckResult(name, check.name, argument, error))

@@ -6,6 +6,7 @@ counts of the parts were.
 """
 
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from .cache import Cache
 from .context import DropoutKey
 from .inputs import as_array, check_ids, check_mask
 from .model import MiniBERT
-from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from .ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first
 from .params import Gradients, Parameters
 
 
@@ -100,17 +101,27 @@ def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, ta
     Adds `factor` times the gradients of the summed loss. With `recompute`, each layer's activations are computed again
     in the backward instead of kept; with `last`, no other backward may add to `grads` after this one.
     """
+    loss, found = mlm_gradients(model, grads, input_ids, target_ids, mask_positions, attention_mask,
+                                token_types=token_types, order=order, dropout_key=dropout_key, recompute=recompute,
+                                last=last, factor=factor)
+    return loss, len(found)
+
+
+def mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
+                  mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *, last: bool = False,
+                  factor: float = 1.0, **options: Any) -> tuple[float, BoolArray]:
+    """The same, with the options of `model.forward`. Beside the summed loss it returns for each masked position whether
+    the model found the token."""
     selected = check_mask(mask_positions, as_array(input_ids, "input_ids").shape, "mask_positions", "input_ids")
     targets = _check_targets(target_ids, selected, model.config.vocab_size)
-    logits, cache = model.forward(input_ids, attention_mask, token_types=token_types, positions=selected, order=order,
-                                  dropout_key=dropout_key, recompute=recompute)
-    count = len(logits)
+    logits, cache = model.forward(input_ids, attention_mask, positions=selected, **options)
     loss, loss_cache = cross_entropy_forward(logits, targets[selected], overwrite=True)
+    found = found_first(loss_cache)
     del logits                                    # from here on nobody else may hold what the backward forgets
     dlogits = [cross_entropy_backward(factor, loss_cache, overwrite=True)]
     del loss_cache
     model.backward(dlogits.pop(), cache, grads, forget=True, last=last)
-    return loss, count
+    return loss, found
 
 
 def _rows(logits: Array, target_ids: IntArray, mask_positions: BoolArray) -> tuple[Array, IntArray, BoolArray]:

@@ -4,6 +4,9 @@ A forward pass calls `hook(name, value)` with every value that it computes and c
 backward pass calls it under the same name with the gradient of that value. Inside a layer the names end in the
 layer's number: Q_0, attention_weights_0, hidden_0.
 
+A hook that returns its values changes no bit of the result, except where attention without a hook works in blocks
+(ops/blockwise_attention.py): there it may change the last digits.
+
 The arrays are the pass's own memory and some are overwritten later: copy what you keep.
 """
 

@@ -45,13 +45,21 @@ SLOTS = {
     "task_loss": "core.modules.losses.loss.ScoreLoss: what a task's head learns from; made from ()",
     "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
     "metric": "evaluation.tasks.metrics.metric.Metric: a figure of a task's predictions, the higher the better",
-    "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model)",
+    "table": "text.tables.table.TableReader: a kind of file with rows and columns; made from ()",
+    "objective": "objectives.objective.CorpusObjective: what training minimises; made from (model, passes), the second "
+                 "a PassOptions",
     "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step; made from (params), a wrapper "
                  "from (inner), another optimiser",
     "moments": "training.optimisers.moments.Moments: how an optimiser's moments are stored; made from ()",
     "clipping": "training.clipping.clipping.Clipping: limits the gradients of a step; made from (params)",
     "schedule": "a function (progress, decay_share) -> share of the learning rate",
     "init": "training.inits.normal.Init: changes freshly drawn parameters",
+    "difficulty": "text.curricula.curriculum.Difficulty: a function from numbers of sequences to how hard they are; "
+                  "made from (sequences), a text.batches.Sequences",
+    "pacing": "a function (share of the pacing's time) -> share of the way from the curriculum's start to all",
+    "masking_weights": "text.masking.MaskingWeights: how likely each token is to be masked; made from (ordinary), "
+                       "which tokens can be",
+    "timeline": "analysis.timeline.entry.TimelineEntry: figures of a model, measured at each snapshot of a run",
 }
 Named = TypeVar("Named")
 
@@ -75,6 +83,8 @@ def register(slot: str, word: str) -> Callable[[Named], Named]:
         raise ConfigError(f"A word of a config is made of letters, digits and _, and begins with a small letter; "
                           f"{word!r} is not.")
     file = sys._getframe(1).f_code.co_filename
+    if not Path(file).is_relative_to(_PACKAGE):
+        from . import modules  # noqa: F401  (the built-in words come first, so that none is replaced)
 
     def enter(named: Named) -> Named:
         known = _TABLE[slot].get(word)
@@ -144,10 +154,10 @@ def make(slot: str, text: "str | Word", *arguments: Any, **more: Any) -> Any:
         raise
 
 
-def make_with(slot: str, text: "str | Word", first: Any, settings: Mapping[str, Any]) -> Any:
-    """What the word names, made from `first`, the word's own options, and those of the settings that it takes."""
+def make_with(slot: str, text: "str | Word", given: tuple[Any, ...], settings: Mapping[str, Any]) -> Any:
+    """What the word names, made from what is given, the word's own options, and those of the settings that it takes."""
     word = parse_word(text, slot) if isinstance(text, str) else text
-    return make(slot, word, first, **{name: settings[name] for name in takes(slot, word) if name in settings})
+    return make(slot, word, *given, **{name: settings[name] for name in takes(slot, word) if name in settings})
 
 
 def takes(slot: str, text: "str | Word") -> set[str]:
@@ -156,13 +166,13 @@ def takes(slot: str, text: "str | Word") -> set[str]:
     return set(inspect.signature(find(slot, word.name).named).parameters) - word.options.keys()
 
 
-def check_options(slot: str, word: "Word") -> None:
-    """Refuse options that what the word names does not take, without making it."""
+def check_options(slot: str, word: "Word", given: int = 1) -> None:
+    """Refuse options that what the word names does not take, without making it; it is made from `given` things."""
     named = find(slot, word.name).named
     try:
-        inspect.signature(named).bind_partial(None, *word.arguments, **word.options)
+        inspect.signature(named).bind_partial(*[None] * given, *word.arguments, **word.options)
     except TypeError:
-        _explain(slot, word, named, (None,), {}, TypeError())
+        _explain(slot, word, named, (None,) * given, {}, TypeError())
 
 
 def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], more: dict[str, Any],

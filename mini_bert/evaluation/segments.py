@@ -17,8 +17,8 @@ from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import target_losses
 from ..errors import InputError
 from ..objectives.causal import next_tokens, read_in_segments
-from ..text.batches import PackedSequences
 from ..text.corpora.corpus import Corpus
+from ..text.sequences.sequences import PackedSequences
 from ..training.workers import workers
 
 _TOGETHER = 8                 # documents of similar length that are read at a time

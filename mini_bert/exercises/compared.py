@@ -59,7 +59,7 @@ class BackwardExercise(ComparedExercise):
     def writes(self) -> str:
         return f"{self.name}_backward"
 
-    @lru_cache(maxsize=4)                                 # noqa: B019  exercises are never freed
+    @lru_cache(maxsize=64)                                # noqa: B019  exercises are never freed
     def cases(self, seed: int) -> tuple[Pieces, ...]:
         return tuple(self._case(check, seed) for check in self.checks)
 

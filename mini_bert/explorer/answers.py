@@ -16,7 +16,7 @@ from ..version import __version__
 from .layer_answers import attention, layers, saliency
 from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
 from .queries import LONGEST_TEXT, Parameters, index_of, learning_rate, read_query, required
-from .run_answers import checkpoint, run
+from .run_answers import checkpoint, run, timeline
 from .session import Passes, Session
 
 Answer = Callable[[Session, Parameters], dict[str, Any]]
@@ -29,7 +29,8 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
     return {"name": session.name, "version": __version__, "parameters": session.model.get_parameter_count(),
             "config": {key: getattr(config, key) for key in (
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
-            "predicts": session.model.modules.predicts_words, "longest_text": LONGEST_TEXT,
+            "predicts": session.model.modules.predicts_words, "causal": session.model.modules.causal,
+            "streams": session.model.modules.stack.orders, "longest_text": LONGEST_TEXT,
             "optimisers": {word: find("optimiser", word).named.title or word for word in plain_words()},
             "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
@@ -61,8 +62,8 @@ def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 def _predictions(passes: Passes) -> dict[str, Any]:
     targets = passes.targets
-    shown = [{**passes.prediction(position, target), "target_id": target,
-              "guessed": position not in passes.sentence.targets} for position, target in targets.items()]
+    shown = [{**passes.prediction(row, target), "target_id": target, "guessed": row not in passes.sentence.targets}
+             for row, target in targets.items()]
     return {"predictions": shown, "loss": passes.loss(targets) if targets else None}
 
 
@@ -124,11 +125,11 @@ def step(session: Session, parameters: Parameters) -> dict[str, Any]:
     done = session.step(query, rate, parameters.get("optimiser", plain_words()[0]))
     after = session.passes(query)
     for old_entry in shown["predictions"]:                # the words of before and of after, in one table
-        position = old_entry["position"]
+        row = old_entry["row"]
         ids = dict.fromkeys([old_entry["target_id"], *(c["id"] for c in old_entry["candidates"]),
-                             *(c["id"] for c in after.candidates(position))])
+                             *(c["id"] for c in after.candidates(row))])
         old_entry["words"] = [{"id": i, "token": session.tokenizer.vocabulary[i],
-                               "before": float(old[position, i]), "after": float(after.probabilities[position, i])}
+                               "before": float(old[row, i]), "after": float(after.probabilities[row, i])}
                               for i in ids]
     return {"loss_before": done["loss"], "loss_after": done["loss_after"], "predictions": shown["predictions"],
             "parts": done["parts"], **_training_state(session)}
@@ -148,5 +149,6 @@ def reset(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 ANSWERS: dict[str, Answer] = {"info": info, "sentence": sentence, "forward": forward, "backward": backward,
                               "matrix": matrix, "cell": cell, "verify": verify, "attention": attention,
-                              "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint}
+                              "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint,
+                              "timeline": timeline}
 CHANGES: dict[str, Answer] = {"step": step, "undo": undo, "reset": reset}

@@ -10,7 +10,7 @@ from ..evaluation.result import finite
 STATIC = Path(__file__).parent / "static"
 MODULES = ("app.js", "api.js", "state.js", "dom.js", "place.js", "colours.js", "heatmap.js", "charts.js", "matrix.js",
            "steps.js", "sentence.js", "forward.js", "attention.js", "backward.js", "step.js", "layers.js",
-           "training.js")
+           "timeline.js", "training.js")
 STYLES = ("base.css", "frame.css", "sentence.css", "steps.css", "charts.css", "views.css")
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}

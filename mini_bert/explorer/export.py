@@ -72,8 +72,8 @@ def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
 
     for question in ("sentence", "forward", "attention", "layers", *(["backward"] if backwards else [])):
         put(question)
-    for position in passes.targets if backwards else ():
-        put("saliency", position=str(position))
+    for row in passes.targets if backwards else ():
+        put("saliency", position=str(row + passes.ahead))
     cells: dict[str, list[list[int]]] = {}
     for step in passes.forward.steps[1:]:
         put("matrix", of="forward", name=step.name)
@@ -123,7 +123,7 @@ def _steps(session: Session, base: dict[str, str], answers: Answers) -> list[dic
 
 def _run(session: Session, base: dict[str, str], answers: Answers) -> None:
     """Checkpoints, evenly chosen if they are many."""
-    answers["run?"] = ANSWERS["run"](session, {})
+    answers["run?"], answers["timeline?"] = ANSWERS["run"](session, {}), ANSWERS["timeline"](session, {})
     run = answers["run?"]["run"]
     if run is None:
         return

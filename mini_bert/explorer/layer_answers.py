@@ -40,22 +40,22 @@ def layers(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 def _lens(passes: Passes) -> dict[str, Any]:
     lens = logit_lens(passes.model, passes.sentence.ids)
-    wanted = [passes.targets.get(position, int(number)) for position, number in enumerate(passes.sentence.ids)]
+    wanted = [passes.targets.get(row, int(number)) for row, number in enumerate(passes.sentence.ids)]
     chances, ranks = lens.target(wanted)
     return {**lens.to_dict(passes.tokenizer, 5), "target": {
-        str(position): {"probability": chances[:, position].tolist(), "rank": ranks[:, position].tolist()}
-        for position in passes.targets}}
+        str(row): {"probability": chances[:, row].tolist(), "rank": ranks[:, row].tolist()} for row in passes.targets}}
 
 
 def saliency(session: Session, parameters: Parameters) -> dict[str, Any]:
     """Which tokens the prediction at a position rests on; it takes some twenty passes."""
     passes = session.passes(read_query(parameters))
     (position,) = whole_numbers(required(parameters, "position"), "position")[:1]
-    if position not in passes.targets:
+    row = position - passes.ahead
+    if row not in passes.targets:
         raise InputError(f"Position {position} has no target: mask it first.")
-    target = passes.targets[position]
-    methods = [integrated_gradients(passes.model, passes.sentence.ids, position, target,
-                                    baseline=passes.tokenizer.vocabulary.mask),
-               gradient_times_input(passes.model, passes.sentence.ids, position, target)]
+    target = passes.targets[row]
+    methods = [integrated_gradients(passes.model, passes.sentence.ids, row, target,
+                                    baseline=passes.tokenizer.vocabulary.roles.get("mask")),
+               gradient_times_input(passes.model, passes.sentence.ids, row, target)]
     return {"position": position, "target": passes.tokenizer.vocabulary[target],
             "methods": [method.to_dict() for method in methods]}

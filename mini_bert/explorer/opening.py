@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from ..analysis.passes.sequences import masked_sentence
+from ..analysis.passes.sequences import ahead, masked_sentence
 from ..errors import ConfigError
 from ..factory import load
 from ..text.opening import load_tokenizer
@@ -39,7 +39,7 @@ def opening_query(session: Session, text: str, mask: str = "", targets: Sequence
     if choose and not passes.masks and not query.targets and \
             bool(np.any(session.tokenizer.vocabulary.ordinary[passes.sentence.ids])):
         chosen = masked_sentence(session.model, session.tokenizer, text, seed=seed)
-        query = Query(text, tuple(chosen.positions))
+        query = Query(text, tuple(row + ahead(session.model) for row in chosen.positions))
     return query
 
 

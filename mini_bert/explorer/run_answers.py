@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from ..analysis.timeline.record import FILE, read_timeline
 from ..core.cache import of_every_layer
 from ..core.model import MiniBERT
-from ..errors import InputError
+from ..errors import DataError, InputError
+from ..readers import is_file
 from .matrices import stacked
 from .queries import Parameters, read_query, required
-from .runs import Run
+from .runs import Run, shipped_timelines
 from .session import Passes, Session
 
 
@@ -20,6 +22,22 @@ def _run_of(session: Session) -> Run:
 def run(session: Session, parameters: Parameters) -> dict[str, Any]:
     """The curve and the checkpoints, as they are now; null where no run was given."""
     return {"run": None if session.run is None else session.run.describe()}
+
+
+def timeline(session: Session, parameters: Parameters) -> dict[str, Any]:
+    """What the snapshots of the run know; without a run, those of a shipped model, first of all of the one shown.
+
+    Null where there is none, or where it cannot be read.
+    """
+    places = shipped_timelines(session.name) if session.run is None else {session.run.name: session.run.directory}
+    notes: list[str] = []
+    for name, place in places.items():
+        if is_file(place / FILE):
+            try:
+                return {"timeline": read_timeline(place / FILE).to_dict(), "of": name, "notes": notes}
+            except DataError as error:
+                notes.append(str(error))
+    return {"timeline": None, "of": None, "notes": notes}
 
 
 def checkpoint(session: Session, parameters: Parameters) -> dict[str, Any]:

@@ -11,7 +11,9 @@ import numpy as np
 from ..analysis.doctor.run_record import LossCurve, RunRecord
 from ..core.model import MiniBERT
 from ..errors import CheckpointError, InputError
-from ..training.runs.checkpoints import list_checkpoints, read_state
+from ..pretrained import model_directory, shipped_names
+from ..training.runs.checkpoints import read_state
+from ..training.runs.snapshots import kept_models
 
 _MODELS = 3                   # checkpoints that are kept in memory
 _POINTS = 600                 # of a curve that are sent
@@ -27,8 +29,8 @@ class Run:
 
     @property
     def checkpoints(self) -> dict[str, Path]:
-        """By name, the oldest first; at last the best and the final model."""
-        found = {path.name: path for path in reversed(list_checkpoints(self.directory / "checkpoints"))}
+        """Checkpoints and snapshots by name, the oldest first; at last the best and the final model."""
+        found = {path.name: path for path in kept_models(self.directory)}
         return found | {name: self.directory / name for name in ("best", "final")
                         if (self.directory / name / "config.json").is_file()}
 
@@ -72,6 +74,11 @@ class Run:
                 "training": _points(record.training_curve), "heldout": _points(record.heldout_curve),
                 "baselines": {name: value for name in ("uniform_loss", "unigram_loss")
                               if (value := record.stored_baseline(name)) is not None}}
+
+
+def shipped_timelines(first: str) -> dict[str, Path]:
+    """The directories of shipped models, in which a timeline may be, by name; the model of this name comes first."""
+    return {name: model_directory(name) for name in sorted(shipped_names(), key=lambda name: name != first)}
 
 
 def _points(curve: LossCurve) -> dict[str, list[float]]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..analysis.passes.backward_steps import BackwardPass, backward_pass
 from ..analysis.passes.forward_steps import ForwardPass, forward_pass
-from ..analysis.passes.sequences import Sentence, read_sentence
+from ..analysis.passes.sequences import Sentence, ahead, masks_in, read_sentence
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
@@ -49,7 +49,7 @@ class Passes:
         plain = tokenizer.encode(tokenizer.with_mask(query.text))
         if len(plain) > MOST_TOKENS:
             raise InputError(f"The text has {len(plain)} tokens; the explorer takes {MOST_TOKENS}.")
-        mask = [p for p in query.mask if p >= len(plain) or plain[p] != tokenizer.vocabulary.mask]
+        mask = [p for p in query.mask if p >= len(plain) or plain[p] != tokenizer.vocabulary.roles.get("mask")]
         special = next((p for p in mask if p < len(plain) and not tokenizer.vocabulary.ordinary[plain[p]]), None)
         if special is not None:
             raise InputError(f"Position {special} is {tokenizer.vocabulary[plain[special]]}, which cannot be masked.")
@@ -57,10 +57,15 @@ class Passes:
         self.original = [tokenizer.vocabulary[i] for i in plain]
 
     @property
+    def ahead(self) -> int:
+        """How far behind its row of the logits a token stands."""
+        return ahead(self.model)
+
+    @property
     def masks(self) -> list[int]:
-        """The positions of [MASK]."""
-        found: list[int] = np.flatnonzero(self.sentence.ids == self.tokenizer.vocabulary.roles.get("mask", -1)).tolist()
-        return found
+        """The positions of [MASK], or of the tokens that a causal model is asked for."""
+        return [row + 1 for row in self.sentence.positions] if self.ahead else \
+            masks_in(self.sentence.ids, self.tokenizer)
 
     @cached_property
     def forward(self) -> ForwardPass:
@@ -74,11 +79,12 @@ class Passes:
 
     @cached_property
     def targets(self) -> dict[int, int]:
-        """The id to find at each mask; where none is known, the model's own first choice."""
+        """By row of the logits, the id to find; where none is known, the model's own first choice."""
         if not self.model.modules.predicts_words:
             raise InputError("This model has no MLM head, so it predicts no words and has no loss.")
-        return {p: self.sentence.targets.get(p, int(self.probabilities[p, : len(self.tokenizer)].argmax()))
-                for p in sorted({*self.masks, *self.sentence.targets})}
+        rows = {*(place - self.ahead for place in self.masks), *self.sentence.targets}
+        return {row: self.sentence.targets.get(row, int(self.probabilities[row, : len(self.tokenizer)].argmax()))
+                for row in sorted(rows)}
 
     @cached_property
     def backward(self) -> BackwardPass:
@@ -91,15 +97,15 @@ class Passes:
         """The sentence and its targets, as training sees them."""
         ids = self.sentence.ids[None]
         targets, asked = ids.copy(), np.zeros(ids.shape, bool)
-        for position, target in self.targets.items():
-            targets[0, position], asked[0, position] = target, True
+        for row, target in self.targets.items():
+            targets[0, row], asked[0, row] = target, True
         return MLMBatch(ids, targets, asked, np.ones(ids.shape, bool))
 
     @cached_property
     def words(self) -> npt.NDArray[np.int64]:
         """The words that logits are shown for: the targets, and the likeliest at the masks, or anywhere."""
-        places = self.masks or list(range(len(self.sentence.ids)))
-        best = self.probabilities[places, : len(self.tokenizer)].max(axis=0)
+        rows = [place - self.ahead for place in self.masks] or list(range(len(self.sentence.ids)))
+        best = self.probabilities[rows, : len(self.tokenizer)].max(axis=0)
         ids = [*dict.fromkeys(self.targets.values()), *np.argsort(-best, kind="stable")[:32].tolist()]
         return np.array(list(dict.fromkeys(ids))[:32], np.int64)
 
@@ -109,15 +115,16 @@ class Passes:
         total, _ = cross_entropy_forward(self.forward["logits"].array[places], np.array([targets[p] for p in places]))
         return total / len(places)
 
-    def prediction(self, position: int, target: int) -> dict[str, Any]:
-        """The target at a position, its probability and rank, and the likeliest words there."""
-        row = self.probabilities[position]
-        return {"position": position, "target": self.tokenizer.vocabulary[target], "probability": float(row[target]),
-                "rank": int((row > row[target]).sum()) + 1, "candidates": self.candidates(position)}
+    def prediction(self, row: int, target: int) -> dict[str, Any]:
+        """The target of a row of the logits, its probability and rank, and the likeliest words there."""
+        found = self.probabilities[row]
+        return {"position": row + self.ahead, "row": row, "target": self.tokenizer.vocabulary[target],
+                "probability": float(found[target]), "rank": int((found > found[target]).sum()) + 1,
+                "candidates": self.candidates(row)}
 
-    def candidates(self, position: int, top: int = TOP) -> list[dict[str, Any]]:
-        """The likeliest words at a position."""
-        return likeliest(self.probabilities[position], self.tokenizer, top)
+    def candidates(self, row: int, top: int = TOP) -> list[dict[str, Any]]:
+        """The likeliest words in a row of the logits."""
+        return likeliest(self.probabilities[row], self.tokenizer, top)
 
 
 def likeliest(row: npt.NDArray[np.floating], tokenizer: Tokenizer, top: int = TOP) -> list[dict[str, Any]]:

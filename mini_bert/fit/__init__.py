@@ -6,9 +6,23 @@
     OUT/fit.json       the arguments and the results
     OUT/report.html    the results as a page
 
-Each stage is complete or absent, so the same call continues where an earlier one stopped.
+Each stage is complete or absent, so the same call continues where an earlier one stopped. The package can be called
+itself: `mini_bert.fit("letters/", "letters.model")` is `mini_bert.fit.fit("letters/", "letters.model")`.
 """
 
-from .pipeline import FitResult, Stopped, fit
+import sys
+from inspect import signature
+from types import ModuleType
+
+from .pipeline import fit
+from .result import FitResult, Stopped
 
 __all__ = ["FitResult", "Stopped", "fit"]
+
+
+class _CallablePackage(ModuleType):
+    __call__ = staticmethod(fit)
+    __signature__ = signature(fit)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -2,18 +2,15 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from signal import Signals
-from typing import Any
 
 from ..core.model import MiniBERT
 from ..errors import CorpusError, MiniBertError
-from ..evaluation.masked_lm import Frequencies, MaskedReport, evaluate_corpus
+from ..evaluation.masked_lm import Frequencies, evaluate_corpus
 from ..factory import load
-from ..inference.examples import Example, examples
+from ..inference.examples import examples
 from ..report.fit_page import fit_page
 from ..report.page import Step, write_page
 from ..text.corpora.corpus import MANIFEST, Corpus
@@ -26,11 +23,13 @@ from ..text.wordpiece.grow import grow_vocabulary
 from ..text.wordpiece.learn import count_words, learn_vocabulary
 from ..text.wordpiece.tokenizer import WordPieceTokenizer
 from ..training.grow import grow_model
-from ..training.loop import Listener
+from ..training.loop import Listener, Listeners
+from ..training.progress import heard
 from ..training.runs.log import read_log
 from ..training.runs.run import CONFIG, read_run, resume_run, start_run
 from ..training.trainer import Trainer
 from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
+from .result import FitResult, Stopped
 
 REPORT = "report.html"
 _LONGEST_DOCUMENT = 4096      # tokens; longer ones are split, so that part of any text can be held out
@@ -43,55 +42,29 @@ _BYTES_PER_PIECE = 400          # a larger vocabulary for the size of the text h
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class FitResult:
-    """The result of a fit."""
-
-    model: Path                           # a directory for mini_bert.load and --model
-    report: Path
-    heldout: MaskedReport | None          # None if nothing could be held out
-    before: MaskedReport | None           # of the initial model, on the same text and masks
-    examples: list[Example]
-    facts: dict[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"facts": self.facts, "heldout": self.heldout.to_dict() if self.heldout else None,
-                "before": self.before.to_dict() if self.before else None,
-                "examples": [{"text": example.text, "truth": example.truth,
-                              "candidates": [[c.token, round(c.probability, 4)] for c in example.candidates]}
-                             for example in self.examples]}
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """Training was interrupted by a signal; the same call continues it."""
-
-    signal: Signals
-    saved: bool
-
-
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
         budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
         vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
         include: Sequence[str] = (), text_column: str | None = None, strict: bool = False,
-        listener: Listener | None = None, say: Say = lambda sentence: None) -> FitResult | Stopped:
+        listener: Listener | Sequence[Listener] | None = None) -> FitResult | Stopped:
     """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
     `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
     Of a folder, files that cannot be read are left out and listed, unless `strict`; `include` has patterns of those
     that are read, `text_column` names the column of tables. The same call with another budget goes on where it was.
-    Several processes prepare the text, so a script that calls this needs `if __name__ == "__main__":`.
+    One listener or several hear of the training; without any, a notebook or a terminal shows a progress bar.
     """
+    listeners = heard(listener)
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
                          new_words, cased, seed, tuple(include), text_column, strict)
     folder = Path(out)
     request.check(folder)
     with claim(folder, request):
-        return _stages(folder, request, listener, say)
+        return _stages(folder, request, listeners, listeners.said)
 
 
-def _stages(folder: Path, request: FitRequest, listener: Listener | None, say: Say) -> FitResult | Stopped:
+def _stages(folder: Path, request: FitRequest, listener: Listeners, say: Say) -> FitResult | Stopped:
     """Each stage that is not there yet, in a directory that this process has locked."""
     try:
         tokenizer = _tokenizer(folder / "tokenizer", request, say)
@@ -192,7 +165,7 @@ def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
 
 
 def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corpus: Corpus,
-             listener: Listener | None, say: Say) -> Trainer:
+             listener: Listeners, say: Say) -> Trainer:
     if (run / CONFIG).exists():
         before = read_run(run)["training"].get("budget")
         if before == request.budget:

@@ -72,7 +72,7 @@ class FitRequest:
         """The configs of the run."""
         model, training = load_run_config(self.config, [
             f"training.evaluations={0 if self._sets('training.eval_every') else _EVALUATIONS}",
-            f"training.eval_sequences={_EVAL_SEQUENCES}", *self.changes,
+            f"training.eval_sequences={_EVAL_SEQUENCES}", "training.snapshots=0", *self.changes,
             f"training.seed={self.seed}", f"training.budget={self.budget}", f"model.vocab_size={vocab_size}"])
         if initial is not None:
             return initial.config, replace(training, init="normal", frequency_bias=False)

@@ -24,11 +24,14 @@ class Candidate(NamedTuple):
 def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) -> list[list[Candidate]]:
     """For each [MASK] of the text, in order, its `top` most probable words; special tokens are not words.
 
-    Several masks are filled independently: each distribution is conditioned on all of them being masked. In a text
-    longer than the model reads at once, it is conditioned on the mask's window: see windows.py.
+    Several masks are filled independently: each distribution is conditioned on all of them being masked. A model that
+    predicts in any order is asked for the masks last, so that nothing reads them. In a text longer than the model reads
+    at once, it is conditioned on the mask's window: see windows.py.
     """
     require_vocabulary(model, tokenizer)
     model.require_words()
+    if model.modules.causal:
+        raise InputError("This model reads only what comes before, so it fills no masks; generate continues a text.")
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}.")
     ids, mask = tokenizer.ids(tokenizer.with_mask(text)), tokenizer.vocabulary.mask
@@ -43,7 +46,8 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
             continue
         positions = np.zeros((1, len(part.ids)), bool)
         positions[0, [before + place - shown.first for place in asked]] = True
-        logits, _ = model.forward(np.array([part.ids]), positions=positions)                      # (masks, V)
+        last = positions.astype(np.int64) if model.modules.stack.orders else None
+        logits, _ = model.forward(np.array([part.ids]), positions=positions, order=last)          # (masks, V)
         for place, row in zip(asked, softmax_forward(logits[:, words])[0], strict=True):
             best = np.argsort(-row, kind="stable")[:top].tolist()
             found.append([_candidate(tokenizer, ids, place, int(words[i]), float(row[i])) for i in best])

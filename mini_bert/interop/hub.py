@@ -115,7 +115,5 @@ def _task_reader() -> TaskReader:
     return HubTasks()
 
 
-def register_hub() -> None:
-    """Accept hub: names wherever a file is accepted."""
-    register_source(PREFIX, HubSource)
-    register_reader(PREFIX, _task_reader)
+register_source(PREFIX, HubSource)            # hub: names are accepted wherever a file is
+register_reader(PREFIX, _task_reader)

@@ -18,7 +18,7 @@ from .experiment import Experiment
 from .outcomes import kept
 from .processes import Failed, Work, done_at_once, done_in_turn
 from .ruler import Ruler, Scores
-from .runs import Announce, Curve, UntilParentEnds, final_settings, require_runnable, run_directory, run_one
+from .runs import Announce, Curve, final_settings, require_runnable, run_directory, run_one
 
 Say = Callable[[str], None]
 
@@ -99,7 +99,7 @@ def compare(experiment: Experiment | None, out: Path | None, *, data: Path | Non
     if experiment is not None and data is not None and out is not None:
         work |= {(name, seed): partial(_run, experiment, name, seed, data, out, ruler, threads,
                                        announce if jobs == 1 else None)
-                 for name in experiment.runs for seed in experiment.seeds}
+                 for seed in experiment.seeds for name in experiment.runs}    # a whole table as early as can be
     tokenizer_of = models[0] if models else data
     kinds = {name: _kind(config) for name, config in configs.items()}
     if ruler is not None and tokenizer_of is not None:
@@ -152,7 +152,7 @@ def _run(experiment: Experiment, name: str, seed: int, data: Path, out: Path, ru
                 "corpus": corpus.fingerprint(), "ruler": None if ruler is None else ruler.description()}
 
     def compute() -> dict[str, Any]:
-        listener = UntilParentEnds() if announce is None else announce(name, seed)
+        listener = None if announce is None else announce(name, seed)
         curve = run_one(experiment, name, seed, data, out, threads=threads, listener=listener)
         final = run_directory(out, name, seed) / "final"
         return {"curve": asdict(curve), "scores": {} if ruler is None else ruler.measure(final, threads=threads)}

@@ -92,7 +92,7 @@ class Experiment:
             if not training:
                 raise ConfigError(f"{place}: {named['training']} says nothing about training.")
         length = self.budget.changes() if self.budget is not None else []
-        sections = changed({"model": model.to_dict(), "training": dict(training)},
+        sections = changed({"model": model.to_dict(), "training": {**training, "snapshots": 0}},       # of many runs
                            [*self.shared, *own, *length, f"training.seed={seed}"])
         return ModelConfig.from_dict(sections["model"]), TrainingConfig.from_dict(sections["training"])
 

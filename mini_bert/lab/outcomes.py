@@ -2,7 +2,7 @@
 
 A run whose result is there is not trained again, even if its own directory is gone: so an experiment can go on in
 another place from these small files alone. Each says what its result depends on: configs, corpus and ruler. One that
-depends on anything else is refused, and not replaced.
+depends on anything else is refused, and not replaced; a setting that is newer than the file had its default.
 """
 
 import json
@@ -12,10 +12,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ..core.config import ModelConfig
 from ..core.storage.digests import DIGEST, json_digest
 from ..errors import CheckpointError
 from ..files import write_files
 from ..readers import read_json_if_there
+from ..training.config import TrainingConfig
 
 FOLDER = "outcomes"
 
@@ -28,8 +30,9 @@ def kept(out: Path, name: str, settings: Mapping[str, Any], compute: Callable[[]
     if known is not None:
         if known.pop(DIGEST, None) != json_digest(known) or not isinstance(known.get("result"), dict):
             raise CheckpointError(f"{folder / file} has changed since it was written: its digest differs.")
-        if known.get("settings") != wanted:
-            difference = _difference(known.get("settings"), wanted)
+        before, now = _with_defaults(known.get("settings")), _with_defaults(wanted)
+        if before != now:
+            difference = _difference(before, now)
             raise CheckpointError(f"{folder / file} is the result of other settings, {difference}; choose another "
                                   "--out, or remove the file.")
         return dict(known["result"])
@@ -37,6 +40,15 @@ def kept(out: Path, name: str, settings: Mapping[str, Any], compute: Callable[[]
     text = json.dumps({**content, DIGEST: json_digest(content)}, indent=1)
     write_files(folder, {file: text.encode()})
     return dict(content["result"])
+
+
+def _with_defaults(settings: Any) -> Any:
+    """The settings with what their configs, at any depth, do not mention."""
+    if not isinstance(settings, dict):
+        return settings
+    defaults = {"model": ModelConfig().to_dict(), "training": TrainingConfig().to_dict()}
+    return {key: {**defaults.get(key, {}), **_with_defaults(value)} if isinstance(value, dict) else value
+            for key, value in settings.items()}
 
 
 def _file_name(name: str) -> str:

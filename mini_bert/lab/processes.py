@@ -6,17 +6,18 @@ under way are asked to stop, which saves a run, and are waited for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from ..core.registry import plugin_paths
-from ..errors import MiniBertError
-from ..interrupts import broken_pipes_raise, children_without_interrupts, held_interrupts
+from ..errors import ConfigError, MiniBertError
+from ..interrupts import broken_pipes_raise, held_interrupts
+from ..processes import Worker, WorkerEndedError
 
 Work = Callable[[], Any]                          # a partial of a function of a module: it is sent to the process
+
+_importing = False                                # in a process: the user's own files are being imported
 
 
 class Failed:
@@ -34,34 +35,31 @@ def done_in_turn(work: Sequence[Work]) -> Iterator[tuple[int, Any]]:
 
 def done_at_once(work: Sequence[Work], jobs: int, begins: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
     """The same with up to `jobs` processes, in the order in which they end; `begins` hears of each beginning."""
-    context, waiting = get_context("spawn"), list(enumerate(work))
-    running: dict[Connection, tuple[int, Any]] = {}
-    with broken_pipes_raise():
+    if _importing:
+        raise ConfigError("This file registers words, so every process of the lab imports it, and it runs the lab "
+                          "itself; put what runs the lab under if __name__ == \"__main__\":.")
+    waiting, running = list(enumerate(work)), dict[Future[Any], tuple[int, Worker]]()
+    with broken_pipes_raise(), ThreadPoolExecutor(jobs) as threads:
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
                     number, one = waiting.pop(0)
-                    ours, theirs = context.Pipe(duplex=False)
-                    process = context.Process(target=_serve, args=(theirs, one, plugin_paths()))
-                    with held_interrupts(), children_without_interrupts():    # a half-started process would hang
-                        process.start()
-                    theirs.close()
-                    running[ours] = number, process
+                    with held_interrupts():
+                        worker = Worker()
+                        running[threads.submit(worker.call, _serve, one, plugin_paths())] = number, worker
                     begins(number)
-                for ours in [one for one in wait(list(running)) if isinstance(one, Connection)]:
-                    number, process = running.pop(ours)
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    number, worker = running.pop(future)
+                    worker.close()
                     try:
-                        result = ours.recv()
-                    except EOFError:
-                        result = Failed("Its process was killed, perhaps because memory ran out.")
-                    process.join()
-                    ours.close()
-                    yield number, result
+                        yield number, future.result()
+                    except WorkerEndedError:
+                        yield number, Failed("Its process was killed, perhaps because memory ran out.")
         finally:
-            for _, process in running.values():
-                process.terminate()               # SIGTERM: a run finishes its step and saves
-            for _, process in running.values():
-                process.join()
+            for _, worker in running.values():
+                worker.terminate()                # SIGTERM: a run finishes its step and saves
+            for _, worker in running.values():
+                worker.close()
 
 
 def _attempt(one: Work) -> Any:
@@ -71,15 +69,17 @@ def _attempt(one: Work) -> Any:
         return Failed(str(error))
 
 
-def _serve(out: Connection, one: Work, plugins: Sequence[Path]) -> None:
+def _serve(one: Work, plugins: Sequence[Path]) -> Any:
     """In the process: the user's own words first, then the work."""
+    global _importing
     from ..plugins import import_file
 
     try:
+        _importing = True
         for file in plugins:
             import_file(file)
-        result = _attempt(one)
-    except KeyboardInterrupt:                     # a run that was asked to stop has saved
-        return
-    with suppress(BrokenPipeError):               # nobody waits for it any more
-        out.send(result)
+    except MiniBertError as error:
+        return Failed(str(error))
+    finally:
+        _importing = False
+    return _attempt(one)

@@ -24,10 +24,11 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
-from .objective import Team
+from .objective import USUAL_PASSES, PassOptions, Team
 
 
 def next_tokens(ids: IntArray, mask: BoolArray) -> MLMBatch:
@@ -93,10 +94,10 @@ class CausalLM(MaskedLM):
     """Of one causal model. Every real token but the last of its sequence has a loss."""
 
     main: str = "causal"
+    masks = False
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal"}
 
-    def __init__(self, model: MiniBERT, *, segments: int = 1, micro_batch_size: int = 16,
-                 micro_batch_tokens: int = 0, recompute: bool = False):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, segments: int = 1):
         if isinstance(segments, bool) or not isinstance(segments, int) or segments < 1:
             raise ConfigError(f"causal: segments must be a whole number of at least 1, not {segments}.")
         self.segments = segments
@@ -107,8 +108,7 @@ class CausalLM(MaskedLM):
         if segments > 1 and not model.modules.stack.remembers:
             raise ConfigError(f"causal: segments={segments} needs a model with a memory; its stack must be recurrent, "
                               f"not {model.config.stack}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
-                         recompute=recompute)
+        super().__init__(model, passes)
 
     def _segments(self, part: MLMBatch, key: DropoutKey | None = None, **options: Any) -> Iterator[Segment]:
         T = part.input_ids.shape[1]
@@ -117,7 +117,7 @@ class CausalLM(MaskedLM):
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
         total = 0.0
-        for logits, targets, cache, last in self._segments(part, key, recompute=self.recompute):
+        for logits, targets, cache, last in self._segments(part, key, **self.passes.keeping):
             loss, found = cross_entropy_forward(logits, targets, overwrite=True)
             dlogits = cross_entropy_backward(factors[self.main], found, overwrite=True)
             self.model.backward(dlogits, cache, grads, forget=True, last=last)

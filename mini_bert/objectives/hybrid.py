@@ -20,17 +20,18 @@ import numpy as np
 
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .causal import NextTokenBatches, next_tokens
 from .masked import MaskedLM, heldout_batches, masked_predictions
-from .objective import BatchSettings, Team
+from .objective import USUAL_PASSES, BatchSettings, PassOptions, Team
 
 
 def with_causal_rows(masked: MLMBatch, causal: BoolArray) -> MLMBatch:
@@ -61,12 +62,10 @@ class Hybrid(MaskedLM):
 
     needs: ClassVar[Mapping[str, Any]] = {"score_terms": "causal_rows"}
 
-    def __init__(self, model: MiniBERT, *, causal: float = 0.25, micro_batch_size: int = 16,
-                 micro_batch_tokens: int = 0, recompute: bool = False):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, causal: float = 0.25):
         if isinstance(causal, bool) or not 0 < causal < 1:
             raise ConfigError(f"hybrid: causal must be a share of the sequences between 0 and 1, not {causal}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
-                         recompute=recompute)
+        super().__init__(model, passes)
         self.share, self.made_by = causal, partial(HybridBatches, causal=causal)
         self.losses = {"masked": 1 - causal, "causal": causal}
 
@@ -89,13 +88,15 @@ class Hybrid(MaskedLM):
         return {"masked": int(np.count_nonzero(part.mask_positions)) - causal, "causal": causal}
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         logits, cache = self.model.forward(part.input_ids, part.attention_mask, token_types=part.token_types,
                                            positions=part.mask_positions, causal=_causal(part), dropout_key=key,
-                                           recompute=self.recompute)
-        targets, masked, sums = part.target_ids[part.mask_positions], self.counts(part)["masked"], dict[str, float]()
+                                           **self.passes.keeping)
+        targets, masked, sums = part.target_ids[part.mask_positions], self.counts(part)["masked"], dict[str, Any]()
         for name, some in (("masked", slice(None, masked)), ("causal", slice(masked, None))):    # causal rows come last
             sums[name], kept = cross_entropy_forward(logits[some], targets[some], overwrite=True)
+            if name == "masked":                  # what is masked is chosen by weights; what comes next is not
+                sums |= self.tally(targets[some], found_first(kept))
             cross_entropy_backward(factors[name], kept, overwrite=True)          # dlogits, in the memory of the logits
         self.model.backward(logits, cache, grads, forget=True, last=True)
         return sums

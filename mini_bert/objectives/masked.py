@@ -6,7 +6,7 @@ Only the masked rows are computed in the last layer and the head.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,36 +14,35 @@ import numpy.typing as npt
 from ..core.arrays import Array, BoolArray, IntArray
 from ..core.config import MASK, PAD
 from ..core.context import Context, DropoutKey
-from ..core.gradients import add_mlm_gradients
+from ..core.gradients import mlm_gradients
 from ..core.model import MiniBERT
 from ..core.module import Sizes
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, target_losses
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first, target_losses
 from ..core.params import Gradients, Parameters
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, Sequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
-from .objective import BatchSettings, CorpusObjective, Team
+from ..text.masking import MaskingWeights
+from ..text.schedule import Step
+from ..text.sequences.sequences import Sequences
+from .objective import USUAL_PASSES, BatchSettings, CorpusObjective, Losses, PassOptions, Team
 
 EVAL_SEED = 0                 # held-out masks are the same in every run, so that runs can be compared
 
 
 @register("objective", "masked")
 class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
-    """Of one model, `micro_batch_size` sequences at a time; with `micro_batch_tokens`, as many as have these tokens.
-
-    Other objectives on the rows of one pass inherit from it.
-    """
+    """Of one model. Other objectives on the rows of one pass inherit from it."""
 
     main: str = "masked"
     made_by: Callable[..., MLMBatches] = MLMBatches
-    shares_pass = True
+    shares_pass, masks = True, True
+    masking_weights: MaskingWeights | None = None     # of the batches that were made last, if they learn from the model
 
-    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, micro_batch_tokens: int = 0,
-                 recompute: bool = False):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES):
         self.require_suitable(model)
-        self.model, self.recompute = model, recompute
-        self.micro_batch_size, self.micro_batch_tokens = micro_batch_size, micro_batch_tokens
+        self.model, self.passes = model, passes
         self.params: Parameters = model.params
         self.losses: Mapping[str, float] = {self.main: 1.0}
 
@@ -59,9 +58,11 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
     def batches(self, corpus: Corpus, config: BatchSettings, mode: str | type[Sequences] | None = None) -> MLMBatches:
         """`mode` is another kind of sequences, as an objective that reads the same pass may need."""
+        self._masking = config.masking(corpus.tokenizer.vocabulary.ordinary if self.masks else None)
+        self.masking_weights, self._pieces = self._masking.weights, corpus.manifest.vocab_size
         return self.made_by(corpus, "train", max_seq_length=config.max_seq_length, batch_size=config.batch_size,
-                            mode=mode or self.mode(config.sequences), bucket=config.bucket, masking=config.masking(),
-                            seed=config.seed)
+                            mode=mode or self.mode(config.sequences), bucket=config.bucket, masking=self._masking,
+                            curriculum=config.ordering(), seed=config.seed)
 
     def heldout(self, corpus: Corpus, config: BatchSettings) -> list[MLMBatch]:
         return heldout_batches(corpus, config, made_by=self.made_by, mode=self.mode(config.at(1.0).sequences)) \
@@ -69,11 +70,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
     def rows_at_a_time(self, batch: MLMBatch) -> int:
         """The sequences of a micro-batch."""
-        if not self.micro_batch_tokens:
-            return self.micro_batch_size
-        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
-        sequences, width = batch.input_ids.shape
-        return max(1, min(self.micro_batch_tokens // int(width), -(-int(sequences) // 2)))
+        return self.passes.rows_at_a_time(*batch.input_ids.shape)
 
     def micro_batches(self, batch: MLMBatch) -> list[MLMBatch]:
         return micro_batches(batch, self.rows_at_a_time(batch))
@@ -85,26 +82,36 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
         return {self.main: int(np.count_nonzero(part.mask_positions))}
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
-        loss, _ = add_mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
+        loss, found = mlm_gradients(self.model, grads, part.input_ids, part.target_ids, part.mask_positions,
                                     part.attention_mask, token_types=part.token_types, order=part.order,
-                                    dropout_key=key, recompute=self.recompute, last=True, factor=factors[self.main])
-        return {self.main: loss}
+                                    dropout_key=key, last=True, factor=factors[self.main], **self.passes.keeping)
+        return {self.main: loss, **self.tally(part.target_ids[part.mask_positions], found)}
+
+    def tally(self, targets: IntArray, found: BoolArray) -> dict[str, IntArray]:
+        """For weights that learn: how often each token was asked for and found, (2, V), under a name for `feedback`."""
+        if self.masking_weights is None:
+            return {}
+        return {f"{self.main}_tally": np.stack([np.bincount(some, minlength=self._pieces)
+                                                for some in (targets, targets[found])])}
 
     def reads(self, part: MLMBatch) -> BoolArray:
         """The tokens (B, T) whose hidden rows the loss reads."""
         return part.mask_positions
 
     def add_loss(self, rows: Array, part: MLMBatch, ctx: Context, grads: Gradients,
-                 factor: float) -> tuple[float, Array]:
-        """From the hidden rows (M, H) that it reads: the summed loss, and `factor` times its gradient by these rows.
+                 factor: float) -> tuple[Mapping[str, Any], Array]:
+        """From the hidden rows (M, H) that it reads: what `add_gradients` returns, and `factor` times the gradient of
+        its loss by these rows.
 
         Adds the gradients of the head. `add_gradients` is the same with a pass of its own, in less memory.
         """
         head = self.model.modules.mlm_head
         logits, cache = head.forward(self.model.params, rows, ctx)
-        loss, kept = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
-        return loss, head.backward(cross_entropy_backward(factor, kept, overwrite=True), cache, grads, ctx)
+        targets = part.target_ids[part.mask_positions]
+        loss, kept = cross_entropy_forward(logits, targets, overwrite=True)
+        sums = {self.main: loss, **self.tally(targets, found_first(kept))}
+        return sums, head.backward(cross_entropy_backward(factor, kept, overwrite=True), cache, grads, ctx)
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         found = masked_predictions(self.model, parts, team)
@@ -121,6 +128,28 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
         config = self.model.config
         masked = max(1, round(masking_rate * sequences * config.max_seq_length))
         return pass_floats(self.model, sequences, masked, config.vocab_size)
+
+    # ---------------------------------------------------------------- weights that learn
+
+    def feedback(self, step: int, losses: Losses, figures: Mapping[str, Any]) -> None:
+        if self.masking_weights is None:
+            return
+        counts = figures.get(f"{self.main}_tally")
+        if counts is None:
+            raise ConfigError(f"masking_weights: the objective {self.main} does not say which tokens it has found; its "
+                              "add_gradients must return self.tally(targets, found) beside its losses.")
+        rate = self._masking.rate_at(Step(step - 1, step.total if isinstance(step, Step) else 0))
+        self.masking_weights.learn(step, counts, rate)
+
+    def noted(self) -> Mapping[str, float]:
+        return {} if self.masking_weights is None else self.masking_weights.noted()
+
+    def state(self) -> dict[str, Any]:
+        return {} if self.masking_weights is None else self.masking_weights.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if self.masking_weights is not None:
+            self.masking_weights.restore(state)
 
 
 def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int:

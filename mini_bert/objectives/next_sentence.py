@@ -21,9 +21,10 @@ from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forwa
 from ..core.params import Gradients
 from ..core.registry import register
 from ..errors import ConfigError
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences, PairSequences, Sequences, unmarked
+from ..text.batches import MLMBatch, MLMBatches, unmarked
 from ..text.corpora.corpus import Corpus
-from ..text.sentence_pairs import RandomPairs
+from ..text.sequences.pairs import RandomPairs
+from ..text.sequences.sequences import PaddedSequences, PairSequences, Sequences
 from .masked import MaskedLM, cut, heldout_batches, pass_floats
 from .objective import BatchSettings, Team
 
@@ -42,7 +43,7 @@ class NextSentence(MaskedLM):
     main: str = "next_sentence"
     made_by = RelatedBatches
     needs: ClassVar[Mapping[str, Any]] = {"pooler": "tanh", "sentence_head": "pooled", "token_types": 2}
-    shares_pass, of_words = True, False
+    shares_pass, of_words, masks = True, False, False
     pairs: ClassVar[type[PairSequences]] = RandomPairs
 
     def require_suitable(self, model: MiniBERT) -> None:
@@ -67,24 +68,24 @@ class NextSentence(MaskedLM):
         return self.model.modules.pooler.reads(part.attention_mask, None)
 
     def add_loss(self, rows: Array, part: MLMBatch, ctx: Context, grads: Gradients,
-                 factor: float) -> tuple[float, Array]:
+                 factor: float) -> tuple[Mapping[str, Any], Array]:
         pooler = self.model.modules.pooler
         pooled, pool = pooler.forward(self.model.params, rows, ctx)              # (B, H)
         scores, relate = self.model.relate(pooled)                               # (B, 2)
         loss, kept = cross_entropy_forward(scores, _relation(part))
         dpooled = self.model.relate_backward(cross_entropy_backward(factor, kept), relate, grads)
-        return loss, pooler.backward(dpooled, pool, grads, ctx)
+        return {self.main: loss}, pooler.backward(dpooled, pool, grads, ctx)
 
     def _pass(self, part: MLMBatch, **options: Any) -> tuple[Array, Any]:
         return self.model.encode(part.input_ids, part.attention_mask, token_types=part.token_types,
                                  positions=self.reads(part), **options)
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
-        rows, cache = self._pass(part, dropout_key=key, recompute=self.recompute)
-        loss, drows = self.add_loss(rows, part, cache.ctx, grads, factors[self.main])
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
+        rows, cache = self._pass(part, dropout_key=key, **self.passes.keeping)
+        sums, drows = self.add_loss(rows, part, cache.ctx, grads, factors[self.main])
         self.model.encode_backward(drows, cache, grads, forget=True, last=True)
-        return {self.main: loss}
+        return sums
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         def one(part: MLMBatch) -> tuple[npt.NDArray[np.float64], BoolArray]:

@@ -23,7 +23,32 @@ from ..core.context import DropoutKey
 from ..core.model import MiniBERT
 from ..core.params import Gradients, Parameters
 from ..text.corpora.corpus import Corpus
-from ..text.masking import Masking
+from ..text.curricula.curriculum import Curriculum
+from ..text.masking import BoolArray, Masking
+
+
+@dataclass(frozen=True)
+class PassOptions:
+    """How the passes of a step are run: one object for all objectives, so that another option is an edit here alone."""
+
+    micro_batch_size: int = 16            # sequences that one thread computes at a time
+    micro_batch_tokens: int = 0           # or as many sequences as have these tokens
+    recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
+
+    def rows_at_a_time(self, sequences: int, width: int) -> int:
+        """The sequences of a micro-batch, of a batch of this shape."""
+        if not self.micro_batch_tokens:
+            return self.micro_batch_size
+        # shorter sequences, more of them; and two parts at least, where one would fit, for two threads
+        return max(1, min(self.micro_batch_tokens // width, -(-sequences // 2)))
+
+    @property
+    def keeping(self) -> dict[str, Any]:
+        """What `model.encode` is told of them: model.encode(ids, mask, **passes.keeping)."""
+        return {"recompute": self.recompute}
+
+
+USUAL_PASSES = PassOptions()
 
 
 @dataclass(frozen=True)
@@ -86,7 +111,8 @@ class BatchSettings(Protocol):
     def eval_sequences(self) -> int: ...
     @property
     def gradient_checkpointing(self) -> bool: ...
-    def masking(self) -> Masking: ...
+    def masking(self, ordinary: BoolArray | None = None) -> Masking: ...
+    def ordering(self) -> Curriculum | None: ...
     def at(self, share: float) -> BatchValues: ...
 
 
@@ -104,13 +130,15 @@ class Objective(Protocol[Batch_contra, Part]):
         """The number of terms of each loss in a part; a loss that is left out has none there."""
 
     def add_gradients(self, part: Part, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         """Forward and backward of one part: adds the gradients of the sum over losses of factor x summed loss, and
-        returns the summed losses themselves. Without key, no dropout."""
+        returns the summed losses themselves. Without key, no dropout.
+
+        What it returns under a name that is no loss, a number or an array, is added up over the parts of a step."""
 
 
 class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
-    """What is learned from running text: an objective for the slot `objective`.
+    """What is learned from running text: an objective for the slot `objective`, made from (model, passes).
 
     A class that inherits from this one has defaults for the last methods, from `main_parts` on. A step must depend on
     the objective's state, the seed and the step's number alone: what an objective learns from `feedback` is its state.
@@ -119,6 +147,7 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
     needs: ClassVar[Mapping[str, Any]] = {}       # settings of a model that can learn it, where not every model can
     shares_pass: ClassVar[bool] = False           # can others read the same pass? (one_pass.py; it is not inherited)
     of_words: ClassVar[bool] = True               # is the main loss that of predicting words, as a unigram can?
+    masks: ClassVar[bool] = False                 # does it choose tokens by the config's masking?
 
     @staticmethod
     def example_settings(config: ModelConfig, dtype: Any, seed: int) -> dict[str, Any]:
@@ -155,10 +184,15 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         """Numbers in memory at the peak of a backward of `sequences` full sequences; 0 if that is not known."""
         return 0
 
-    def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:
-        """Called after each step that was taken, with its losses, and with the figures of `evaluate` if it was
-        followed by an evaluation: for objectives that adapt."""
+    def feedback(self, step: int, losses: Losses, figures: Mapping[str, Any]) -> None:
+        """Called after each step that was taken, the first is 1, with its losses, with what else `add_gradients` has
+        added up, and with the figures of `evaluate` if it was followed by an evaluation: for objectives that adapt.
+        `step` is a Step, which knows the share of the run that is done."""
         return None
+
+    def noted(self) -> Mapping[str, float]:
+        """Numbers about its state for the log."""
+        return {}
 
     def state(self) -> dict[str, Any]:
         """What a resumed run needs to go on as if it had not been stopped: arrays, and values that JSON can hold."""

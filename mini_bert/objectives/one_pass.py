@@ -19,8 +19,9 @@ import numpy as np
 from ..core.context import DropoutKey
 from ..core.params import Gradients
 from ..core.selection import Selection
-from ..text.batches import MODES, MLMBatch, MLMBatches, Sequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
+from ..text.sequences.sequences import MODES, Sequences
 from .masked import MaskedLM, cut
 from .objective import Batches, BatchSettings, CorpusObjective
 from .weighted_sum import Term, WeightedSum
@@ -79,19 +80,20 @@ class OnePass(WeightedSum):
         return found
 
     def add_gradients(self, part: tuple[MLMBatch, ...], grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         model, first = self.objectives[0].model, part[0]
         reads = [objective.reads(own) for objective, own in zip(self.objectives, part, strict=True)]
         read = np.logical_or.reduce(reads)
         hidden, cache = model.encode(first.input_ids, first.attention_mask, token_types=first.token_types,
-                                     positions=read, dropout_key=key, recompute=self.objectives[0].recompute)
-        dhidden, sums = np.zeros_like(hidden), dict[str, float]()
+                                     positions=read, dropout_key=key, **self.objectives[0].passes.keeping)
+        dhidden, sums = np.zeros_like(hidden), dict[str, Any]()
         for objective, own, its in zip(self.objectives, part, reads, strict=True):
             if not its.any():
                 continue
             rows = its[read]                                                     # of the hidden rows, its own
             ctx = cache.ctx.but(select=Selection(cache.ctx.select.B, cache.ctx.select.T, its))
-            sums[objective.main], drows = objective.add_loss(hidden[rows], own, ctx, grads, factors[objective.main])
+            own_sums, drows = objective.add_loss(hidden[rows], own, ctx, grads, factors[objective.main])
+            sums |= own_sums
             dhidden[rows] += drows
         model.encode_backward(dhidden, cache, grads, forget=True, last=True)
         return sums

@@ -17,8 +17,9 @@ from ..core.model import MiniBERT
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
 
 SHARE = 6                     # one token of so many is predicted
@@ -49,18 +50,17 @@ class PermutedLM(MaskedLM):
 
     main: str = "permuted"
     made_by = PermutedBatches
+    masks = False                 # it chooses tokens by an order
     needs: ClassVar[Mapping[str, Any]] = {"stack": "two_stream", "score_terms": "relative"}
 
-    def __init__(self, model: MiniBERT, *, micro_batch_size: int = 16, micro_batch_tokens: int = 0,
-                 recompute: bool = False):
+    def require_suitable(self, model: MiniBERT) -> None:
         if not model.modules.stack.orders:
             raise ConfigError("The objective permuted needs a model that can predict in any order; its stack must be "
                               f"two_stream, not {model.config.stack}.")
         if model.modules.causal:
             raise ConfigError("The objective permuted needs a model that sees later tokens too; this one's score_terms "
                               "have causal.")
-        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
-                         recompute=recompute)
+        super().require_suitable(model)
 
     def example(self, rng: np.random.Generator) -> MLMBatch:
         batch = super().example(rng)

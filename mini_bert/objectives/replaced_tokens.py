@@ -25,17 +25,18 @@ from ..core.arrays import Array
 from ..core.config import ModelConfig
 from ..core.context import DropoutKey
 from ..core.model import MiniBERT
-from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, target_losses
+from ..core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward, found_first, target_losses
 from ..core.params import Gradients, Parameters, Tie
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import generator as keyed_generator
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences
+from ..text.batches import MLMBatch, MLMBatches
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .joint_params import PrefixedGradients, join
 from .masked import MaskedLM, pass_floats
-from .objective import Team
+from .objective import USUAL_PASSES, PassOptions, Team
 
 MASKED = 0.85                 # of the chosen tokens; the others are kept
 GENERATOR = "generator"       # its loss, its parameters' prefix, and its directory in a run
@@ -104,8 +105,8 @@ class ReplacedTokens(MaskedLM):
     of_words = False
     needs: ClassVar[Mapping[str, Any]] = {"mlm_head": "replaced_tokens"}
 
-    def __init__(self, model: MiniBERT, *, generator: float = 0.25, weight: float = 50.0, micro_batch_size: int = 16,
-                 micro_batch_tokens: int = 0, recompute: bool = False, seed: int = 0):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, generator: float = 0.25,
+                 weight: float = 50.0, seed: int = 0):
         if not model.modules.finds_replaced:
             raise ConfigError("The objective replaced_tokens needs a model that finds replaced tokens; model.mlm_head "
                               f"must be replaced_tokens, not {model.config.mlm_head}.")
@@ -114,8 +115,7 @@ class ReplacedTokens(MaskedLM):
                 raise ConfigError(f"replaced_tokens: {name} must be above 0 and at most {most:g}, not {value}.")
         draw = keyed_generator(seed, "generator of replacements")
         made = MiniBERT(generator_config(model.config, generator), dtype=model.dtype, seed=int(draw.integers(2**32)))
-        super().__init__(made, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
-                         recompute=recompute)
+        super().__init__(made, passes)
         self.discriminator = model
         own = {spec.name: spec for spec in made.modules.embed.before_projection()}
         ties = [Tie(f"{GENERATOR}.{spec.name}", spec.name) for spec in model.modules.embed.before_projection()
@@ -135,20 +135,22 @@ class ReplacedTokens(MaskedLM):
                                           positions=part.attention_mask, **options)
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         logits, cache = self._generate(part, dropout_key=None if key is None else (*key, GENERATOR),
-                                       recompute=self.recompute)
-        generated, kept = cross_entropy_forward(logits, part.target_ids[part.mask_positions], overwrite=True)
+                                       **self.passes.keeping)
+        targets = part.target_ids[part.mask_positions]
+        generated, kept = cross_entropy_forward(logits, targets, overwrite=True)
+        tally = self.tally(targets, found_first(kept))                           # of the generator's first guesses
         found = with_replacements(part, kept[0])                                 # exp(logits), up to a factor a row
         dlogits = cross_entropy_backward(factors[GENERATOR], kept, overwrite=True)
         del logits, kept
         self.model.backward(dlogits, cache, PrefixedGradients(grads, f"{GENERATOR}."), forget=True, last=True)
         # the draw is a constant from here on: its labels teach the discriminator alone
-        scores, cache = self._detect(part, found.ids, dropout_key=key, recompute=self.recompute)
+        scores, cache = self._detect(part, found.ids, dropout_key=key, **self.passes.keeping)
         detected, kept = cross_entropy_forward(two_classes(scores), found.labels)
         dscores = cross_entropy_backward(factors[self.main], kept)[:, 1]         # the first column is no parameter's
         self.discriminator.backward(dscores, cache, grads, forget=True, last=True)
-        return {GENERATOR: generated, self.main: detected}
+        return {GENERATOR: generated, self.main: detected, **tally}
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         """Both losses; how often the discriminator is right, how often it would be if it called no token replaced, and

@@ -7,7 +7,7 @@ Derivation: docs/math/sentence_pairs.md
 """
 
 from ..core.registry import register
-from ..text.sentence_pairs import SwappedPairs
+from ..text.sequences.pairs import SwappedPairs
 from .next_sentence import NextSentence
 
 

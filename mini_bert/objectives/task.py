@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ..core.context import DropoutKey
 from ..core.params import Gradients, Parameters
 from ..core.task_model import TaskBatch, TaskModel
-from .objective import Team
+from .objective import USUAL_PASSES, PassOptions, Team
 
 
 class TaskLoss:
@@ -14,8 +14,8 @@ class TaskLoss:
     main = "task"
     losses: Mapping[str, float] = {main: 1.0}
 
-    def __init__(self, model: TaskModel, *, recompute: bool = False):
-        self.model, self.recompute = model, recompute
+    def __init__(self, model: TaskModel, passes: PassOptions = USUAL_PASSES):
+        self.model, self.passes = model, passes
         self.params: Parameters = model.params
 
     def micro_batches(self, batch: Sequence[TaskBatch]) -> Sequence[TaskBatch]:
@@ -26,8 +26,8 @@ class TaskLoss:
 
     def add_gradients(self, part: TaskBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        loss, _ = self.model.add_gradients(part, grads, key, recompute=self.recompute, last=True,
-                                           factor=factors[self.main])
+        loss, _ = self.model.add_gradients(part, grads, key, last=True, factor=factors[self.main],
+                                           **self.passes.keeping)
         return {self.main: loss}
 
     def evaluate(self, parts: Sequence[TaskBatch], team: Team) -> dict[str, float]:

@@ -19,9 +19,11 @@ from ..core.model import MiniBERT
 from ..core.registry import register
 from ..errors import ConfigError
 from ..randomness import keyed_bits
-from ..text.batches import MLMBatch, MLMBatches, PaddedSequences, unmarked
+from ..text.batches import MLMBatch, MLMBatches, unmarked
 from ..text.masking import BoolArray, IntArray
+from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
+from .objective import USUAL_PASSES, PassOptions
 
 LENGTH = 3                    # tokens that are shuffled together
 ORDERS = np.array(list(permutations(range(LENGTH)))[1:])      # all but the true one
@@ -68,15 +70,13 @@ class TokenOrder(MaskedLM):
     """Of one model with a head for words, which says what it would say of a mask."""
 
     main: str = "token_order"
-    shares_pass = True
+    shares_pass, masks = True, False
 
-    def __init__(self, model: MiniBERT, *, share: float = 0.05, micro_batch_size: int = 16,
-                 micro_batch_tokens: int = 0, recompute: bool = False):
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, share: float = 0.05):
         if isinstance(share, bool) or not 0 < share <= 1 / LENGTH:
             raise ConfigError(f"token_order: share must be above 0 and at most 1/{LENGTH} trigrams for each token, not "
                               f"{share}.")
-        super().__init__(model, micro_batch_size=micro_batch_size, micro_batch_tokens=micro_batch_tokens,
-                         recompute=recompute)
+        super().__init__(model, passes)
         self.share, self.made_by = share, partial(ShuffledBatches, share=share)
 
     def example(self, rng: np.random.Generator) -> MLMBatch:

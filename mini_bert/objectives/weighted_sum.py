@@ -67,7 +67,7 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
         return objective.counts(part.part)
 
     def add_gradients(self, part: Any, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
         objective: CorpusObjective[Any, Any] = self.objectives[part.term]
         return objective.add_gradients(part.part, grads, key, factors)
 
@@ -108,7 +108,14 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
     def floats(self, sequences: int, masking_rate: float) -> int:
         return max(objective.floats(sequences, masking_rate) for objective in self.objectives)
 
-    def feedback(self, step: int, losses: Losses, figures: Mapping[str, float]) -> None:
+    @property
+    def masks(self) -> bool:          # type: ignore[override]
+        return any(objective.masks for objective in self.objectives)
+
+    def noted(self) -> Mapping[str, float]:
+        return {name: value for objective in self.objectives for name, value in objective.noted().items()}
+
+    def feedback(self, step: int, losses: Losses, figures: Mapping[str, Any]) -> None:
         for objective in self.objectives:
             objective.feedback(step, {name: losses[name] for name in objective.losses if name in losses}, figures)
 

@@ -15,6 +15,7 @@ from ..analysis.doctor.run_record import RunRecord, Unavailable
 from ..analysis.dynamics.gradient_flow import analyze_gradient_flow
 from ..analysis.dynamics.loss_landscape import analyze_loss_landscape
 from ..analysis.dynamics.weight_evolution import track_weight_changes, weight_spectrum
+from ..analysis.timeline.record import read_timeline
 from ..core.arrays import Array
 from ..core.cache import of_every_layer
 from ..core.model import MiniBERT
@@ -139,6 +140,14 @@ def weight_evolution(run: str | PathLike[str]) -> Picture:
     return plots.plot_weight_evolution(found.steps, {name: found.changes[name].from_first
                                                for name in found.fastest[:_MOST_LINES]},
                                  "|W - W first| / |W first|")
+
+
+def timeline(place: str | PathLike[str]) -> Picture:
+    """What each snapshot of a run knows, from timeline.json beside the run or in a file."""
+    found = read_timeline(place)
+    if not found.steps or not any(panel.lines for panel in found.panels):
+        raise DataError(f"{place} has no figures to draw.")
+    return plots.plot_timeline(found.to_dict())
 
 
 # -------------------------------------------------------------------- results of other commands

@@ -1,199 +1,28 @@
-"""Sequences of a corpus, and shuffled batches of masked sequences.
-
-A sequence is [CLS] tokens [SEP], or as the tokenizer's template says, at most T tokens, padded to the longest sequence
-of its batch. The modes are
-  packed:     a window of a document's running text; only the last window of a document may be short
-  sentences:  one sentence
-  pairs:      two sentences with token types, one after the other in the text; sentence_pairs.py has other pairs
+"""Shuffled batches of masked sequences, padded to the longest of each batch.
 
 The batch of any step can be computed directly: the order within an epoch is a permutation keyed by (seed, epoch), and
-a mask is keyed by (seed, epoch, sequence). Mode, length and batch size may change over a run (schedule.py).
+a mask is keyed by (seed, epoch, sequence). Mode, length and batch size may change over a run (schedule.py), and a
+curriculum may begin with easy sequences (curricula/curriculum.py).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import ConfigError, CorpusError
 from .corpora.corpus import Corpus
+from .curricula.curriculum import Curriculum, Order, once
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
-from .schedule import Schedule
-from .tokenizer import truncate_longest_first
-from .vocabulary import Vocabulary
+from .schedule import Schedule, Step, share_of
+from .sequences.sequences import MODES, PaddedSequences, Sequences
 
 BUCKET = 32           # batches whose sequences are sorted by length and cut together
 _SAMPLE = 16_384      # sequences whose mean length is taken for that of all
 _STAGES = 4           # modes and lengths that are kept ready
-
-
-class PaddedSequences(NamedTuple):
-    """Sequences padded to the longest; arrays are (B, T) unless noted."""
-
-    ids: IntArray
-    attention_mask: BoolArray
-    token_types: IntArray | None = None
-    relation: IntArray | None = None      # (B,), of pairs that are not all alike: 0 if they are as in the text
-    taken: BoolArray | None = None        # what an objective has changed already, and another may not choose
-
-
-class Sequences(ABC):
-    """The numbered sequences of one split. Memory grows with the number of documents, not of sequences."""
-
-    def __init__(self, corpus: Corpus, split: str, T: int):
-        self.corpus, self.T, self.template = corpus, T, corpus.tokenizer.template
-        self.room = T - self.template.added()         # for tokens of the text
-        if self.room < 1:
-            raise CorpusError(f"max_seq_length must be at least {T - self.room + 1}, room for a token and the special "
-                              f"tokens around it, such as [CLS], not {T}.")
-        self.documents = corpus.split(split)
-        if not len(self.documents):
-            raise CorpusError(f"The split {split!r} of {corpus.directory} has no documents.")
-        self.vocabulary: Vocabulary = corpus.tokenizer.vocabulary
-        self._ends = np.cumsum(self.count())      # number of the sequence after each document's last
-
-    @abstractmethod
-    def count(self) -> IntArray:
-        """The number of sequences in each document of the split."""
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def locate(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """For each sequence its document, and its index among the sequences of that document."""
-        owner = np.searchsorted(self._ends, numbers, "right")
-        before = np.where(owner > 0, self._ends[owner - 1], 0)
-        return self.documents[owner], numbers - before
-
-    @abstractmethod
-    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """The start and end of each sequence in the corpus' tokens."""
-
-    def lengths(self, numbers: IntArray) -> IntArray:
-        """The length of each sequence, including [CLS] and [SEP]."""
-        starts, ends = self.spans(numbers)
-        return ends - starts + self.template.added()
-
-    def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
-        """The sequences with these numbers, padded."""
-        starts, ends = self.spans(numbers)
-        before, after = self.template.before, self.template.after
-        lengths = ends - starts + len(before) + len(after)
-        ids = np.full((len(numbers), int(lengths.max())), self.vocabulary.pad, np.int64)
-        column = np.arange(ids.shape[1])
-        within = (column >= len(before)) & (column < lengths[:, None] - len(after))
-        ids[within] = self.corpus.tokens[(starts[:, None] + column - len(before))[within]]
-        if ids.max() >= len(self.vocabulary):
-            raise self._damaged()
-        ids[:, : len(before)] = before
-        for place, token in enumerate(after, -len(after)):
-            ids[np.arange(len(ids)), lengths + place] = token
-        return PaddedSequences(ids, column < lengths[:, None])
-
-    def _checked(self, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """Positions in the tokens, read from an index that may be damaged."""
-        if (starts > ends).any() or (ends > len(self.corpus.tokens)).any():
-            raise self._damaged()
-        return starts.astype(np.int64), ends.astype(np.int64)
-
-    def _damaged(self) -> CorpusError:
-        return CorpusError(f"{self.corpus.directory} is damaged; prepare the corpus again.")
-
-
-class PackedSequences(Sequences):
-    """Consecutive windows of each document, as long as there is room for."""
-
-    def _bounds(self, documents: IntArray) -> tuple[IntArray, IntArray]:
-        firsts, sentences = self.corpus.documents, self.corpus.sentences
-        return self._checked(sentences[firsts[documents]], sentences[firsts[documents + 1]])
-
-    def count(self) -> IntArray:
-        begin, end = self._bounds(self.documents)
-        return -(-(end - begin) // self.room)
-
-    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        documents, place = self.locate(numbers)
-        begin, end = self._bounds(documents)
-        starts = begin + place * self.room
-        return starts, np.minimum(starts + self.room, end)
-
-
-class SentenceSequences(Sequences):
-    """Single sentences, truncated to what there is room for."""
-
-    def count(self) -> IntArray:
-        firsts = self.corpus.documents
-        counts: IntArray = (firsts[self.documents + 1] - firsts[self.documents]).astype(np.int64)
-        return counts
-
-    def spans(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        documents, place = self.locate(numbers)
-        return self._sentence(self.corpus.documents[documents].astype(np.int64) + place)
-
-    def _sentence(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
-        """Start and end of sentences, by their numbers in the whole corpus."""
-        starts, ends = self._checked(self.corpus.sentences[numbers], self.corpus.sentences[numbers + 1])
-        return starts, np.minimum(ends, starts + self.room)
-
-
-class PairSequences(SentenceSequences):
-    """[CLS] sentence [SEP] sentence [SEP]: two sentences of a document, one after the other."""
-
-    def __init__(self, corpus: Corpus, split: str, T: int):
-        least = corpus.tokenizer.template.added(pair=True) + 2
-        if least > T:
-            raise CorpusError(f"max_seq_length must be at least {least} for pairs, room for two tokens and the special "
-                              f"tokens around them, such as [CLS], not {T}.")
-        super().__init__(corpus, split, T)
-        if not len(self):
-            raise CorpusError(f"There are no pairs in the split {split!r} of {corpus.directory}: no document has two "
-                              "sentences.")
-
-    def count(self) -> IntArray:
-        return super().count() - 1            # the last sentence of a document has no successor
-
-    def _first(self, numbers: IntArray) -> IntArray:
-        """The first sentence of each pair, by its number in the whole corpus."""
-        documents, place = self.locate(numbers)
-        firsts: IntArray = self.corpus.documents[documents].astype(np.int64) + place
-        return firsts
-
-    def lengths(self, numbers: IntArray) -> IntArray:
-        """Lengths with the sentences as they are in the text, which may not be those drawn: an estimate to sort by."""
-        first = self._first(numbers)
-        (a, a_end), (b, b_end) = self._sentence(first), self._sentence(first + 1)
-        lengths: IntArray = np.minimum(a_end - a + b_end - b + self.template.added(pair=True), self.T)
-        return lengths
-
-    def pairs(self, numbers: IntArray, epoch: int, seed: int) -> tuple[IntArray, IntArray, IntArray | None]:
-        """The two sentences of each pair, by their numbers in the whole corpus, and how they relate, if they differ."""
-        first = self._first(numbers)
-        return first, first + 1, None
-
-    def fill(self, numbers: IntArray, epoch: int, seed: int) -> PaddedSequences:
-        first, second, relation = self.pairs(numbers, epoch, seed)
-        added, tokens = self.template.added(pair=True), self.corpus.tokens
-        spans = np.stack([*self._sentence(first), *self._sentence(second)], axis=1).tolist()
-        rows = [truncate_longest_first(tokens[a:a_end], tokens[b:b_end], self.T - added)
-                for a, a_end, b, b_end in spans]
-        width = max(len(a) + len(b) for a, b in rows) + added
-        ids = np.full((len(rows), width), self.vocabulary.pad, np.int64)
-        types, mask = np.zeros_like(ids), np.zeros(ids.shape, bool)
-        for row, (a, b) in enumerate(rows):
-            whole, its_types = self.template.apply(a.tolist(), b.tolist())
-            ids[row, : len(whole)], types[row, : len(whole)] = whole, its_types
-            mask[row, : len(whole)] = True
-        if ids.max() >= len(self.vocabulary):
-            raise self._damaged()
-        return PaddedSequences(ids, mask, types, relation)
-
-
-MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": SentenceSequences,
-                                     "pairs": PairSequences}
 
 
 def _even_cuts(lengths: IntArray, parts: int) -> IntArray:
@@ -239,12 +68,16 @@ class MLMBatches:
     `max_seq_length`, `batch_size` and `mode` may be schedules, for which a step must be a `Step` that knows its run.
     Every step has a place for the largest batch in the epoch's order; a smaller batch takes the first of its sequences,
     and leaves the others to another epoch. So which sequences a step may take depends on its number alone.
+
+    With a curriculum an epoch shows easy sequences more than once. Then draws are keyed by the step in place of the
+    epoch, and a batch has each of its sequences once.
     """
 
     def __init__(self, corpus: Corpus, split: str = "train", *, max_seq_length: int | str = 64,
                  batch_size: int | str = 32, mode: str | type[Sequences] = "packed", masking: Masking | None = None,
-                 bucket: bool = False, seed: int = 0):
+                 bucket: bool = False, curriculum: Curriculum | None = None, seed: int = 0):
         self.split, self.batch_size, self.bucket, self.seed = split, batch_size, bucket, seed
+        self.curriculum = curriculum
         self._kinds = MODES if isinstance(mode, str) else {mode.__name__: mode}
         self._modes: Schedule[str] = Schedule.parse(mode if isinstance(mode, str) else mode.__name__, str, "mode")
         self._lengths = _whole_numbers(max_seq_length, "max_seq_length")
@@ -255,7 +88,7 @@ class MLMBatches:
         self._largest = max(self._sizes.values)
         self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
-        self._window: tuple[tuple[int, int], list[IntArray]] | None = None    # the one that was cut last
+        self._window: tuple[tuple[int, int, int], list[IntArray]] | None = None       # the one that was cut last
         self._stages: dict[tuple[str, int], Self] = {}
         for shortest in self._shortest(corpus):               # each mode must have room in all its steps
             self._begin(*shortest)
@@ -270,11 +103,19 @@ class MLMBatches:
 
     def _begin(self, corpus: Corpus, mode: str, T: int) -> None:
         """Read sequences of this mode and length."""
-        self.sequences = self._kinds[mode](corpus, self.split, T)
+        self.sequences = self._sequences(corpus, mode, T)
+        self.order = Order(self.sequences, self.curriculum, self.seed)
         self._rows = self._largest        # sequences of the largest batch
         if self.bucket:
             sample = np.linspace(0, len(self.sequences) - 1, min(len(self.sequences), _SAMPLE)).astype(np.int64)
-            self._rows = max(1, round(self._largest * T / float(self.sequences.lengths(sample).mean())))
+            self._rows = self._bucketed(float(self.sequences.lengths(sample).mean()))
+
+    def _sequences(self, corpus: Corpus, mode: str, T: int) -> Sequences:
+        return self._kinds[mode](corpus, self.split, T)
+
+    def _bucketed(self, mean_length: float) -> int:
+        """How many sequences with this mean length have the tokens of the largest batch."""
+        return max(1, round(self._largest * self.sequences.T / mean_length))
 
     def stage(self, step: int) -> Self:
         """The batches with the mode and the length of this step."""
@@ -289,6 +130,12 @@ class MLMBatches:
             while len(self._stages) > _STAGES:
                 self._stages.pop(next(iter(self._stages)))
         return self._stages[mode, T]
+
+    @property
+    def kind(self) -> str:
+        """The word for its sequences, or the name of their class."""
+        return next((word for word, kind in MODES.items() if type(self.sequences) is kind),
+                    type(self.sequences).__name__)
 
     def __len__(self) -> int:
         """The number of batches in an epoch; the last one may be smaller."""
@@ -307,30 +154,40 @@ class MLMBatches:
     def numbers(self, step: int) -> tuple[int, IntArray]:
         """The epoch of a step, and the numbers of its sequences among those of its stage."""
         epoch, place = divmod(int(step), len(self))
+        if self.curriculum is None:
+            return epoch, self._numbers(step, epoch, place)
+        return int(step), once(self._numbers(step, epoch, place))
+
+    def _numbers(self, step: int, epoch: int, place: int) -> IntArray:
         size = self._sizes(step)
         if not self.bucket:
-            order, first = self._order(epoch), place * self._rows
-            return epoch, order(np.arange(first, min(first + size, len(order))))
+            return self.order.draw(epoch, place * self._rows, size, self.pool(step))
         window, place = divmod(place, BUCKET)
-        parts = self._cut(epoch, window)
+        begins = Step(int(step) - place, step.total if isinstance(step, Step) else 0)
+        parts = self._cut(epoch, window, self.pool(begins))
         part = parts[int(Permutation(len(parts), self.seed, "bucket", epoch, window)([place])[0])]
         taken = max(1, round(len(part) * size / self._largest))
-        return epoch, part[np.arange(taken) * len(part) // taken]             # all of its lengths, evenly
+        return part[np.arange(taken) * len(part) // taken]                    # all of its lengths, evenly
 
-    def _order(self, epoch: int) -> Permutation:
-        return Permutation(len(self.sequences), self.seed, "epoch", epoch)
+    def pool(self, step: int) -> int:
+        """How many sequences are open to a step: all, or by a curriculum the easiest of them."""
+        return self.order.pool(share_of(step), self._rows)
 
-    def _cut(self, epoch: int, window: int) -> list[IntArray]:
+    def _cut(self, epoch: int, window: int, pool: int) -> list[IntArray]:
         """The sequences of BUCKET batches, sorted by length and cut anew: its batches, short sequences first."""
         known = self._window
-        if known is not None and known[0] == (epoch, window):
+        if known is not None and known[0] == (epoch, window, pool):
             return known[1]
-        order, first = self._order(epoch), window * BUCKET * self._rows
-        members = order(np.arange(first, min(first + BUCKET * self._rows, len(order))))
+        first = window * BUCKET * self._rows
+        count = min(BUCKET * self._rows, len(self.sequences) - first)
+        batches, wanted = -(-count // self._rows), count
+        if self.curriculum is not None:           # easy sequences may be short; a batch has as many tokens as ever
+            wanted = max(batches, count * self._bucketed(self.order.mean_length(pool)) // self._rows)
+        members = self.order.draw(epoch, first, count, pool, wanted)
         lengths = self.sequences.lengths(members)
         by_length = np.argsort(lengths, kind="stable")
-        parts = np.split(members[by_length], _even_cuts(lengths[by_length], -(-len(members) // self._rows)))
-        self._window = ((epoch, window), parts)
+        parts = np.split(members[by_length], _even_cuts(lengths[by_length], batches))
+        self._window = ((epoch, window, pool), parts)
         return parts
 
     def __getitem__(self, step: int) -> MLMBatch:

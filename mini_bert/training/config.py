@@ -14,13 +14,15 @@ from ..core.params import Parameters
 from ..core.registry import check_options, make, parse_sum, takes
 from ..errors import ConfigError
 from ..objectives.making import objective_from
-from ..objectives.objective import BatchValues, CorpusObjective
+from ..objectives.objective import BatchValues, CorpusObjective, PassOptions
 from ..settings import Settings
-from ..text.batches import MODES
-from ..text.masking import HIDDEN, RANDOM, Masking
+from ..text.curricula.curriculum import Curriculum
+from ..text.masking import HIDDEN, RANDOM, BoolArray, Masking
 from ..text.schedule import Schedule
-from . import clipping, inits, optimisers  # noqa: F401  (they fill the registry)
+from ..text.sequences.sequences import MODES
+from . import clipping, curricula, inits, optimisers  # noqa: F401  (they fill the registry)
 from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
+from .curricula.making import check_masking_weights, curriculum_from, curriculum_words, masking_weights_from
 from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
 from .param_groups import groups_of, rate_factors
@@ -51,10 +53,12 @@ class TrainingConfig(Settings):
     max_seq_length: int | str = 0         # 0: the model's; or a schedule such as 64 until 0.9, 128
     sequences: str = "packed"             # packed, sentences or pairs; or such as sentences until 0.7, packed
     bucket: bool = False                  # sequences of similar length together, of batch_size x max_seq_length tokens
+    curriculum: str = ""                  # easy ones first, such as rarity(pacing=root, start=0.2, until=0.6)
     masking_rate: float | str = 0.15      # share of the tokens; or a schedule such as 0.4 -> 0.15
     masking_unit: str = "token"           # token, word or span
     masking_hidden: float = HIDDEN        # share of the chosen tokens that become [MASK]
     masking_random: float = RANDOM        # share of them that become a random token; the rest is kept
+    masking_weights: str = "even"         # or adaptive(every=200): by what the model does not find
     # how a new model begins
     init: str = "normal"                  # normal, or local: the first layer looks at neighbours
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
@@ -85,13 +89,14 @@ class TrainingConfig(Settings):
     eval_sequences: int = 512
     checkpoint_every: int = 500
     keep_checkpoints: int = 2
+    snapshots: int = 0                    # light copies of the model over the whole run, more of them at its beginning
     max_bad_steps: int = 5                # without a finite loss, in a row, before the run stops
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, least in (("steps", 1), ("micro_batch_size", 0), ("warmup_steps", 0), ("threads", 0),
                             ("log_every", 1), ("eval_every", 0), ("evaluations", 0), ("eval_sequences", 1),
-                            ("checkpoint_every", 1), ("keep_checkpoints", 1), ("max_bad_steps", 1),
+                            ("checkpoint_every", 1), ("keep_checkpoints", 1), ("snapshots", 0), ("max_bad_steps", 1),
                             ("learning_rate", 0), ("max_grad_norm", 0), ("seed", 0)):
             if not least <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
@@ -105,7 +110,7 @@ class TrainingConfig(Settings):
             if word not in MODES:
                 raise ConfigError(f"sequences: {word!r} is not a choice; choose one of {', '.join(MODES)}.")
         for _, word in parse_sum(self.objective, "objective"):
-            check_options("objective", word)
+            check_options("objective", word, given=2)
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
         make("moments", self.moments)
@@ -117,6 +122,8 @@ class TrainingConfig(Settings):
             if not 0 < rate < 1:
                 raise ConfigError(f"masking_rate must be between 0 and 1, not {rate}.")
         self.masking()        # refuses a wrong unit
+        check_masking_weights(self.masking_weights)
+        self.ordering()       # refuses a curriculum that cannot be made
         self.budget_seconds()
 
     def words(self) -> list[tuple[str, str]]:
@@ -124,7 +131,7 @@ class TrainingConfig(Settings):
         return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
                 ("clipping", self.clipping), ("moments", self.moments), ("schedule", self.schedule),
-                ("init", self.init)]
+                ("init", self.init), ("masking_weights", self.masking_weights), *curriculum_words(self.curriculum)]
 
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
@@ -142,16 +149,25 @@ class TrainingConfig(Settings):
 
     def changing(self, share: float) -> dict[str, Any]:
         """Of the settings that change over this run, what they are when this share of it is done."""
-        return {name: value for name, value in self.at(share)._asdict().items()
-                if not self.schedule_of(name).constant}
+        values = {name: value for name, value in self.at(share)._asdict().items()
+                  if not self.schedule_of(name).constant}
+        curriculum = self.ordering()
+        return values if curriculum is None else {**values, "curriculum_share": curriculum.share(share)}
 
     def plain_batches(self) -> bool:
         """Have all batches the same number of sequences, of the same length?"""
         return not self.bucket and not {"batch_size", "max_seq_length", "sequences"} & self.changing(0.0).keys()
 
-    def masking(self) -> Masking:
+    def masking(self, ordinary: BoolArray | None = None) -> Masking:
+        """How training masks; `ordinary` (V,) says which tokens can be masked, for weights that learn from the model:
+        new ones with every call."""
         rate = self.schedule_of("masking_rate") if isinstance(self.masking_rate, str) else self.masking_rate
-        return Masking(rate, self.masking_unit, self.masking_hidden, self.masking_random)
+        weights = None if ordinary is None else masking_weights_from(self.masking_weights, ordinary)
+        return Masking(rate, self.masking_unit, self.masking_hidden, self.masking_random, weights)
+
+    def ordering(self) -> Curriculum | None:
+        """In which order sequences come, if it is not random."""
+        return curriculum_from(self.curriculum)
 
     def budget_seconds(self) -> float | None:
         """The budget in seconds; None if the number of steps is given instead."""
@@ -171,18 +187,20 @@ class TrainingConfig(Settings):
         return replace(self, threads=threads, max_seq_length=lengths,
                        micro_batch_size=min(self.micro_batch_size or suitable, largest))
 
-    def micro_batch_tokens(self) -> int:
-        """The most that one thread computes at a time: so memory is bounded, whatever the lengths."""
-        longest: int = max(self.schedule_of("max_seq_length").values)
-        return self.micro_batch_size * longest
+    def passes(self) -> PassOptions:
+        """How passes are run. What one thread computes at a time is bounded, whatever the lengths of sequences."""
+        tokens = 0 if self.plain_batches() else self.micro_batch_size * max(self.schedule_of("max_seq_length").values)
+        return PassOptions(self.micro_batch_size, tokens, self.gradient_checkpointing)
 
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:
     """What the config's words name, for this model."""
-    tokens = 0 if config.plain_batches() else config.micro_batch_tokens()
-    return objective_from(config.objective, model, config.main_loss, config.sequences,
-                          micro_batch_size=config.micro_batch_size, micro_batch_tokens=tokens,
-                          recompute=config.gradient_checkpointing, seed=config.seed)
+    objective = objective_from(config.objective, model, config.passes(), config.main_loss, config.sequences,
+                               seed=config.seed)
+    if not objective.masks and check_masking_weights(config.masking_weights):
+        raise ConfigError(f"masking_weights is {config.masking_weights}, but the objective {config.objective} masks no "
+                          "tokens; leave it at even.")
+    return objective
 
 
 def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.registry import make
 from ..core.task_model import TaskModel
 from ..errors import ConfigError, DataError, NumericalError
-from ..objectives.objective import Objective
+from ..objectives.objective import Objective, PassOptions
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
@@ -74,6 +74,10 @@ class FinetuneConfig(Settings):
         make("moments", self.moments)
         check_schedule(self.schedule)
 
+    def passes(self) -> PassOptions:
+        """How passes are run."""
+        return PassOptions(self.micro_batch_size, recompute=self.recompute)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -85,6 +89,7 @@ class Progress:
     loss: float               # smoothed
     score: float | None       # of the last evaluation
     best: float | None
+    evaluated: bool = False   # behind this very step
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ Collate = Callable[[npt.NDArray[np.int64]], Any]
 
 
 def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: Callable[[TaskModel], float],
-             config: FinetuneConfig, *, progress: Callable[[Progress], None] | None = None,
+             config: FinetuneConfig, *, progress: Callable[[Progress], bool | None] | None = None,
              objective: Objective[Any, Any] | None = None) -> Finetuned:
     """Train `model` on examples of these lengths (tokens); `score` gives the figure to raise, on data of its own.
 
@@ -118,24 +123,27 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
     def after(result: StepResult, batch: Sequence[Any]) -> bool:
         nonlocal best, since
-        if (state.step - 1) % per_epoch + 1 in ends:
+        evaluates = (state.step - 1) % per_epoch + 1 in ends
+        if evaluates:
             with update.optimiser.evaluation_weights():
                 scores.append(score(model))
                 since += 1
                 if scores[-1] > best:
                     best, since = scores[-1], 0
                     kept[...] = model.params.flat
-        if progress is not None:
-            progress(Progress(state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
-                              scores[-1] if scores else None, best if scores else None))
-        return bool(config.patience and since >= config.patience)
+        stops = False if progress is None else progress(Progress(
+            state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
+            scores[-1] if scores else None, best if scores else None, evaluates))
+        if stops and not scores:                  # there is no better model than the present one
+            kept[...] = model.params.flat
+        return bool(stops or (config.patience and since >= config.patience))
 
     def rate(step: int) -> float:
         return learning_rate(step, state.total_steps, peak=config.learning_rate, schedule=config.schedule,
                              warmup=int(config.warmup_share * state.total_steps))
 
     with workers(config.threads) as team:
-        learned = TaskLoss(model, recompute=config.recompute) if objective is None else objective
+        learned = TaskLoss(model, config.passes()) if objective is None else objective
         update = Update(learned, _optimiser(model, config), team,
                         clipping=clipping_from(config.clipping, learned.params, config.max_grad_norm))
         try:

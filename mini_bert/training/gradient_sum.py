@@ -35,6 +35,10 @@ class _Piece(NamedTuple):
     rows: IntArray | None = None
     x: Array | None = None
 
+    def is_all_of(self, owner: str) -> bool:
+        """Is its value an array like the whole parameter's?"""
+        return self.x is None and self.rows is None and self.name == owner
+
     def add_to(self, view: Array, overwrite: bool) -> None:
         if self.x is not None:
             add_product(view, self.x, self.value, overwrite=overwrite)
@@ -88,7 +92,7 @@ class GradientSum:
     def _dense(self, owner: str, pieces: list[_Piece], out: Array | None = None) -> Array:
         """The sum of a micro-batch's contributions, in `out` if given."""
         if out is None:
-            if len(pieces) == 1 and pieces[0].rows is None and pieces[0].x is None and pieces[0].name == owner:
+            if len(pieces) == 1 and pieces[0].is_all_of(owner):
                 return pieces[0].value
             out = np.empty_like(self._views[owner])
         for i, piece in enumerate(pieces):
@@ -154,10 +158,13 @@ class MicroBatchGradients:
         if self._number == 0:
             piece.add_to(total._views[piece.name], overwrite=not pieces)
             piece = _WRITTEN
-        elif piece.x is not None and (shape := total._views[piece.name].shape)[0] * shape[1] <= _SMALL:
-            product = np.empty(shape, piece.value.dtype)
-            piece.add_to(product, overwrite=True)     # at once, while its factors are in the processor's cache
-            piece = _Piece(piece.name, product)
+        elif pieces and pieces[-1].is_all_of(owner):      # as of tied embeddings: no second array for the rows
+            piece.add_to(total._view(pieces[-1].value, piece.name), overwrite=False)
+            return
+        elif piece.x is not None and total._views[owner].size <= _SMALL:
+            product = np.empty_like(total._views[owner])
+            piece.add_to(total._view(product, piece.name), overwrite=True)     # while its factors are in the cache
+            piece = _Piece(owner, product)
         pieces.append(piece)
 
     def add(self, name: str, value: Array) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from time import perf_counter
-from typing import Any, Generic
+from typing import Any, Generic, Self
 
 from ..errors import CheckpointError, CorpusError, NumericalError
 from ..objectives.objective import Batch, Batches, Part
@@ -33,6 +33,7 @@ class State:
     best_loss: float = float("inf")
     best_step: int = 0
     evaluations: int = 0      # done, of config.evaluations
+    snapshot_step: int = 0    # of the last snapshot
     skipped: int = 0
     bad_in_a_row: int = 0
 
@@ -85,8 +86,15 @@ class Listener:
 class Listeners(Listener):
     """Several listeners, as one."""
 
-    def __init__(self, listeners: Sequence[Listener]):
+    def __init__(self, listeners: Sequence[Listener] = ()):
         self.listeners = list(listeners)
+
+    @classmethod
+    def of(cls, listener: Listener | Sequence[Listener] | None) -> Self:
+        """One, several or none."""
+        if isinstance(listener, cls):
+            return listener
+        return cls(() if listener is None else [listener] if isinstance(listener, Listener) else listener)
 
     def began(self, trainer: Any) -> None:
         for listener in self.listeners:

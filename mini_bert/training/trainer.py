@@ -33,6 +33,7 @@ from .runs.checkpoints import (
 from .runs.log import Log
 from .runs.objective_state import packed, unpack
 from .runs.records import LogInterval
+from .runs.snapshots import Snapshots
 from .schedules import learning_rate
 from .update import StepResult, Update
 from .workers import workers
@@ -53,8 +54,7 @@ class Trainer:
         self.config = config = (TrainingConfig() if config is None else config).resolved(model.config)
         self.objective = make_objective(config, model) if objective is None else objective
         self.run, self.tokenizer, self.lock = run, tokenizer, Lock(None)
-        listeners = [] if listener is None else [listener] if isinstance(listener, Listener) else listener
-        self.listener = Listeners(listeners)
+        self.listener = Listeners.of(listener)
         self.optimiser = make_optimiser(config, self.objective.params)
         self.clipping = make_clipping(config, self.objective.params)
         self.state = State(total_steps=config.steps)
@@ -62,6 +62,7 @@ class Trainer:
         self.baselines: dict[str, float] = {}             # losses to beat, if they are known
         self.interrupted: Signals | None = None
         self.saved = -1                                   # the step of the last checkpoint
+        self.snapshots = Snapshots(run, config.snapshots)
         self._log = Log(run) if run is not None else None
         self._interval = LogInterval()
         self._began = perf_counter()
@@ -105,7 +106,7 @@ class Trainer:
             while self.state.step < self.state.total_steps:
                 result = loop.advance()[1]
                 if result.finite:
-                    self.objective.feedback(self.state.step, result.losses, {})
+                    self.objective.feedback(self._steps_done(), result.losses, result.tallies)
                 yield result.total
 
     @contextmanager
@@ -132,17 +133,24 @@ class Trainer:
         figures = self._evaluate(loop) if evaluates else {}
         state.evaluations += evaluates
         if result.finite:                             # nothing that depends on the clock: a resumed run hears the same
-            self.objective.feedback(state.step, result.losses, figures)
+            self.objective.feedback(self._steps_done(), result.losses, {**result.tallies, **figures})
         if logs or evaluates:
             state.seconds = perf_counter() - self._began
             self._report(result, figures, loop)
         stop = self.listener.stepped(state, result.total)
+        if self.snapshots.due(state):                 # before the checkpoint, which says that it has been taken
+            with self.optimiser.evaluation_weights():
+                self.snapshots.write(self.model, self.tokenizer, state)
         if last or state.step % config.checkpoint_every == 0:
             self.save(final=last)
         state.seconds = perf_counter() - self._began
         if self.budget is not None and logs and not last:
-            self.budget.fit(state.seconds / state.step)
+            self.budget.reserve["snapshots"] = self.snapshots.seconds_ahead(state)
+            self.budget.fit((state.seconds - self.snapshots.spent) / state.step)
         return stop
+
+    def _steps_done(self) -> Step:
+        return Step(self.state.step, self.state.total_steps)
 
     def _evaluation_due(self) -> bool:
         config, step = self.config, self.state.step
@@ -220,7 +228,7 @@ class Trainer:
         if self._log is not None:
             self._log.sync()
         folder = self.run / "checkpoints"
-        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, *self.snapshot())
+        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, *self.checkpoint_parts())
         remove_older(folder, self.config.keep_checkpoints)
         if self.budget is not None:
             self.budget.reserve["saving"] = 2 * (perf_counter() - begin)
@@ -229,7 +237,7 @@ class Trainer:
         self.saved = self.state.step
         return True
 
-    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
+    def checkpoint_parts(self) -> tuple[dict[str, Any], Arrays]:
         """Beside the model, what a checkpoint of this moment holds: state.json, and files of named arrays."""
         self.state.optimiser_steps = self.optimiser.t
         values, arrays = packed(self.objective, self.model)

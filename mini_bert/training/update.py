@@ -26,6 +26,7 @@ class StepResult(NamedTuple):
     grad_norm: float
     measures: Measures | None = None
     finite: bool = True                   # if not, nothing was moved
+    tallies: Mapping[str, Any] = {}       # what else the objective has counted, for its feedback
 
 
 class BatchGradients(Generic[Batch, Part]):
@@ -39,6 +40,7 @@ class BatchGradients(Generic[Batch, Part]):
         self.objective, self.workers = objective, workers
         self.gradients: Parameters = objective.params.zeros_like()
         self.count = 1
+        self.tallies: Mapping[str, Any] = {}
         self._sum = GradientSum(self.gradients)
 
     def compute(self, batch: Batch, *key: Any) -> Losses:
@@ -54,7 +56,7 @@ class BatchGradients(Generic[Batch, Part]):
                    for name, weight in objective.losses.items()}
         self._sum.begin(len(parts))
 
-        def one(number: int) -> Mapping[str, float]:
+        def one(number: int) -> Mapping[str, Any]:
             grads = self._sum.micro_batch(number)
             with np.errstate(over="ignore", invalid="ignore"):        # what is not finite is noticed, and skipped
                 sums = objective.add_gradients(parts[number], grads, (*key, number) if key else None, factors)
@@ -63,6 +65,8 @@ class BatchGradients(Generic[Batch, Part]):
 
         sums = self.workers.map(one, range(len(parts)))
         self._sum.finish()
+        others = dict.fromkeys(name for part in sums for name in part if name not in counts)
+        self.tallies = {name: sum(part[name] for part in sums if name in part) for name in others}
         return {name: Loss(sum(part.get(name, 0.0) for part in sums), count) for name, count in counts.items()}
 
 
@@ -88,7 +92,7 @@ class Update(Generic[Batch, Part]):
         gradients, count = self.batch_gradients.gradients, self.batch_gradients.count
         total = sum(weight * losses[name].mean for name, weight in self.objective.losses.items() if weight)
         norm = self.optimiser.grad_norm(gradients, self.workers) / count
-        result = StepResult(losses, losses[self.objective.main], total, norm)
+        result = StepResult(losses, losses[self.objective.main], total, norm, tallies=self.batch_gradients.tallies)
         if not (isfinite(total) and isfinite(norm) and any(loss.count for loss in losses.values())):
             return result._replace(finite=False)
         scale = 1 / count if self.clipping is None else self.clipping(gradients, norm, count, self.workers)

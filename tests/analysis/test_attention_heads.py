@@ -112,6 +112,22 @@ def test_the_terms_add_up_to_the_models_score():
     assert len(found.to_dict()["terms"]) == 8
 
 
+@pytest.mark.parametrize("terms", ["rotary", "relative_keys(reach=3)", "t5_bias", "alibi", "segments + relative",
+                                   "disentangled(reach=4, share=true, norm=true)", "rotary + causal"])
+def test_the_terms_and_what_score_terms_add_are_the_models_score(terms):
+    model, words = small(score_terms=terms), tokenizer()
+    _, cache = model.encode(np.array([words.encode(TEXT)]))
+    for key in (0, 3, 5):
+        found = query_key_terms(model, words, TEXT, 1, 1, query=3, key=key)
+        assert found.score == pytest.approx(cache["scores_1"][0, 1, 3, key])
+        assert found.weight == cache["attention_weights_1"][0, 1, 3, key]
+        if np.isfinite(found.score):
+            assert found.terms.sum() + sum(found.biases.values()) == pytest.approx(found.score)
+        else:
+            assert key > 3
+            assert found.weight == 0
+
+
 def test_bad_input_is_refused():
     model, words = small(), tokenizer()
     with pytest.raises(InputError, match="no text with tokens"):

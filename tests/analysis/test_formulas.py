@@ -28,6 +28,12 @@ def test_scores():
          ("msqrt", ("msub", ("mi", "d"), ("mi", "k")))))
 
 
+def test_a_word_stands_apart_from_the_factor_before_it():
+    assert '<mspace width="0.2em"/><mrow><mi>split</mi>' in Equations(("S = Q split(K)",)).mathml
+    assert "mspace" not in Equations(("S = Q K_p",)).mathml
+    assert "mspace" not in Equations(("S = split(Q) K",)).mathml
+
+
 def test_a_gradient_has_an_upright_d_and_products_by_element_a_circle():
     assert shape("dx_0 = dy * gamma") == (
         "mrow", ("mrow", ("mi", "d"), ("msub", ("mi", "x"), ("mn", "0"))), ("mo", "="),

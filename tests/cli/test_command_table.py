@@ -1,5 +1,6 @@
 """The table of commands: what --help lists, which options each command has, and what each imports."""
 
+import os
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ NAMES = [name for group in COMMANDS.values() for name in group]
 SEEDED = {
     "selftest", "gradcheck", "exercise check", "exercise run", "fit", "data show", "pretrain", "finetune", "find-lr",
     "overfit", "evaluate", "probe", "blimp", "agreement", "facts", "similarity", "explore", "plot", "memory",
-    "bench train", "generate"}
+    "bench train", "bench profile", "generate", "timeline"}
 
 
 def commands() -> dict:
@@ -81,3 +82,41 @@ def test_fill_mask_imports_no_code_of_other_commands():
                    "'-q']\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
                    f"print([name for name in sys.modules if name in {others}])")
     assert shown.splitlines()[-1] == "[]"
+
+
+def test_the_bare_command_shows_three_commands_and_where_to_go_on():
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    assert result.output.count("\n  mini-bert ") == 3
+    assert all(len(line) <= 80 for line in result.output.splitlines())
+    known = commands().keys() | set(get_command(app).commands)
+    assert {line.split()[1] for line in result.output.splitlines() if line.startswith("  mini-bert")} <= known
+
+
+@pytest.mark.parametrize("width", ["80", "100"])
+def test_flags_have_no_type_and_paragraphs_fill_the_width(width):
+    shown = subprocess.run([sys.executable, "-m", "mini_bert", "embed", "--help"], capture_output=True, text=True,
+                           env={**os.environ, "COLUMNS": width}, check=True).stdout
+    assert "<bool>" not in shown + CliRunner().invoke(app, ["--help"]).output
+    assert "<bool>" not in CliRunner().invoke(app, ["data", "show", "--help"]).output
+    lines = [line.strip() for line in shown.splitlines()]
+    first = next(line for line in lines if line.startswith("Each line has its vector"))
+    assert len(first) > int(width) * 0.8                      # not broken where the docstring is
+
+
+@pytest.mark.parametrize(("typed", "offered"), [
+    ("mini-bert fi", {"fit", "finetune", "fill-mask", "find-lr"}), ("mini-bert exercise st", {"start"}),
+    ("mini-bert embed --ba", {"--batch-size"}), ("mini-bert embed --model mi", {"mini"}),
+    ("mini-bert pretrain --config mini-r", {"mini-relative", "mini-rope"})])
+def test_the_shell_completes_commands_options_and_names(typed, offered):
+    environment = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1),
+                   "_MINI_BERT_COMPLETE": "complete_bash"}
+    done = subprocess.run([sys.executable, "-m", "mini_bert"], env={**os.environ, **environment}, capture_output=True,
+                          text=True, check=False)
+    assert set(done.stdout.split()) == offered
+
+
+def test_help_needs_no_numpy():
+    shown = python("import sys; from typer.testing import CliRunner; from mini_bert.cli.app import app;"
+                   "CliRunner().invoke(app, ['--help']); print('numpy' in sys.modules)")
+    assert shown.strip() == "False"

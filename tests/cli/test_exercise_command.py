@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from mini_bert.cli.app import app
 from mini_bert.errors import MiniBertError
-from mini_bert.exercises import NAMES, ORDER
+from mini_bert.exercises import NAMES, ORDER, exercise
 from mini_bert.exercises.bugs import BUGS, CAUSES
+from mini_bert.exercises.stubs import solution_source
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,12 @@ def test_a_check_in_json_is_one_object_whatever_the_answer_prints(tmp_path):
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_every_solution_passes(tmp_path, name):
+def test_every_solution_is_shown_as_it_is(name):
+    assert run("solution", name).output.strip() == solution_source(exercise(name)).strip()
+
+
+@pytest.mark.parametrize("name", ["linear", "adamw", "masking"])              # one of every kind
+def test_a_solution_passes(tmp_path, name):
     (tmp_path / "answer.py").write_text(run("solution", name).output)
     done = run("check", name, "answer.py", "--quiet")
     assert done.exit_code == 0, done.output

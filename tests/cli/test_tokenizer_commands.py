@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mini_bert import InputError, VocabularyError
+from mini_bert.analysis.seen import SeenRow
 from mini_bert.cli.app import app
-from mini_bert.cli.train.data import _coloured
-from mini_bert.text.batches import MLMBatch
+from mini_bert.cli.train.data_show import _coloured
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 
@@ -121,12 +121,19 @@ def test_without_a_terminal_no_progress_is_printed(folder):
     assert done.stdout.count("\n") == 1
 
 
+def test_a_vocabulary_smaller_than_its_size_is_said(folder):
+    short, enough = (runner.invoke(app, train(folder, folder / "new", "--overwrite", "--vocab-size", size)).stdout
+                     for size in ("5000", "21"))
+    assert short.startswith("21 tokens, fewer than --vocab-size 5000, from ")
+    assert enough.startswith("21 tokens from ")
+
+
 # -------------------------------------------------------------------- data show
 
 def test_a_pad_token_inside_the_text_is_shown():
-    ids = np.array([[2, 7, 0, 8, 3, 0, 0]])
-    batch = MLMBatch(ids, ids, np.zeros_like(ids, bool), np.arange(7)[None] < 5)
-    assert _coloured(WordPieceTokenizer(PIECES), batch, 0).plain.split() == ["[CLS]", "cat", "[PAD]", "sat", "[SEP]"]
+    ids = np.array([2, 7, 0, 8, 3])
+    shown = _coloured(WordPieceTokenizer(PIECES).vocabulary, SeenRow(ids, ids, np.zeros(5, bool)))
+    assert shown.plain.split() == ["[CLS]", "cat", "[PAD]", "sat", "[SEP]"]
 
 
 def test_a_directory_named_like_markup_is_shown_literally(folder):

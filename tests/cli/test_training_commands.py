@@ -98,6 +98,14 @@ def test_bench_reports_times_and_the_share_of_the_floor():
     assert found["share_of_floor"] > 0
 
 
+def test_bench_profile_reports_operations_and_draws_them(tmp_path):
+    found = run("bench", "profile", "--config", "debug", "--batch-size", 2, "--steps", 1, "--picture",
+                tmp_path / "step.svg")
+    assert {"linear, forward", "attention, backward", "optimiser"} <= {row["name"] for row in found["rows"]}
+    assert 0 < found["floor_seconds"] < found["watched_seconds"]
+    assert "linear, forward" in (tmp_path / "step.svg").read_text("utf-8")
+
+
 @pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch is installed, so its absence cannot be tested")
 def test_a_missing_library_is_one_sentence():
     result = runner.invoke(app, ["bench", "train", "--config", "debug", "--against", "torch", "--quiet"])

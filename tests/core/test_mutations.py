@@ -3,6 +3,9 @@
 Each backward in core is read as a syntax tree. One mutant a place: + becomes -, += becomes -=, a returned
 gradient or what enters another backward is negated, or a statement that accumulates is left out. The
 gradient checks must fail for all.
+
+A check moves each parameter and compares what the loss does with the gradient of the backward. The first of the two
+does not depend on the backward, so it is measured once for all mutants (`known_slope`).
 """
 
 import ast
@@ -11,15 +14,17 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
+from typing import Any, NamedTuple
 
 import pytest
 
+import mini_bert.checks.models as checks_of_models
 from mini_bert.checks.check_all import HEADS_OF_MODELS, models_to_check
 from mini_bert.checks.heads import check_task_head, check_task_loss
 from mini_bert.checks.models import check_model, shrink
-from mini_bert.core import modules
+from mini_bert.core import gradients, modules
 from mini_bert.core.gradcheck import check_operation
 from mini_bert.core.ops import Operation, operations
 from mini_bert.core.registry import words
@@ -27,54 +32,76 @@ from mini_bert.core.registry import words
 EMPTY = ("Alibi", "NoHead", "NoPositions", "Term")                    # nothing to compute
 COMPONENTS = [*(info.name.removeprefix("mini_bert.core.") for info in pkgutil.walk_packages(
     modules.__path__, "mini_bert.core.modules.") if not info.ispkg), "selection", "model", "gradients"]
-ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "add_mlm_gradients"}
+ALSO = {"backward_from_logits", "backward_from_hidden", "compute_mlm_loss_and_gradients", "mlm_gradients"}
 
 
-def mutants(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """(what was done, the function so changed)."""
-    places = {id(node): number for number, node in enumerate(ast.walk(function))}
-    for node in ast.walk(function):
-        number = places[id(node)]
-        changed = copy.deepcopy(function)
-        twin = list(ast.walk(changed))[number]
+class Mutant(NamedTuple):
+    """A function, and what is done to the node of this number in a copy of it."""
+
+    what: str
+    function: ast.FunctionDef
+    change: Callable[[Any], object]
+    number: int = 0
+
+    @property
+    def line(self) -> int:
+        return int(self.what.split(":")[0].removeprefix("line "))
+
+    def made(self) -> ast.FunctionDef:
+        copied = copy.deepcopy(self.function)
+        self.change(list(ast.walk(copied))[self.number])
+        return copied
+
+
+def mutants(function: ast.FunctionDef) -> Iterator[Mutant]:
+    for number, node in enumerate(ast.walk(function)):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub) \
                 and not (isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant)
                          and isinstance(node.right.value, int) and isinstance(node.left, ast.Name)):
-            twin.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-            yield f"line {line}: sign flipped", changed
+            yield Mutant(f"line {line}: sign flipped", function, flip_sign, number)
         # (`complete` is about memory and `hook` for readers, not about the numbers; what `require_finite` refuses is
         # tested with huge weights)
         if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
                                                and not ast.unparse(node.value.func).endswith(
                                                    (".complete", "require_finite", "ctx.hook"))):
-            left_out = copy.deepcopy(function)
-            for parent in ast.walk(left_out):
-                for field in ("body", "orelse"):
-                    block = getattr(parent, field, None)
-                    if isinstance(block, list):
-                        block[:] = [ast.Pass(lineno=line, col_offset=0)
-                                    if isinstance(item, ast.AugAssign | ast.Expr) and item.lineno == line else item
-                                    for item in block]
-            yield f"line {line}: left out", left_out
+            yield Mutant(f"line {line}: left out", function, partial(leave_out, line))
         if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("backward"):
-            twin.args[0] = ast.UnaryOp(ast.USub(), twin.args[0])
-            yield f"line {line}: argument negated", changed
-        # (add_mlm_gradients returns a loss and a count, which are no gradients)
-        if isinstance(node, ast.Return) and node.value is not None and function.name != "add_mlm_gradients":
+            yield Mutant(f"line {line}: argument negated", function, negate_argument, number)
+        # (mlm_gradients returns a loss and what was found, which are no gradients)
+        if isinstance(node, ast.Return) and node.value is not None and function.name != "mlm_gradients":
             values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             for i, value in enumerate(values):
-                if isinstance(value, ast.Constant):
-                    continue
-                negated = copy.deepcopy(function)
-                returned = list(ast.walk(negated))[number]
-                minus = ast.parse("(lambda g: None if g is None else -g)(0)", mode="eval").body
-                minus.args = [copy.deepcopy(value)]
-                if isinstance(returned.value, ast.Tuple):
-                    returned.value.elts[i] = minus
-                else:
-                    returned.value = minus
-                yield f"line {line}: gradient {i} negated", negated
+                if not isinstance(value, ast.Constant):
+                    yield Mutant(f"line {line}: gradient {i} negated", function, partial(negate_result, i), number)
+
+
+def flip_sign(node: ast.BinOp | ast.AugAssign) -> None:
+    node.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+
+
+def leave_out(line: int, function: ast.FunctionDef) -> None:
+    """The statement that begins on this line of the function."""
+    for parent in ast.walk(function):
+        for field in ("body", "orelse"):
+            block = getattr(parent, field, None)
+            if isinstance(block, list):
+                block[:] = [ast.Pass(lineno=line, col_offset=0)
+                            if isinstance(item, ast.AugAssign | ast.Expr) and item.lineno == line else item
+                            for item in block]
+
+
+def negate_argument(node: ast.Call) -> None:
+    node.args[0] = ast.UnaryOp(ast.USub(), node.args[0])
+
+
+def negate_result(i: int, node: ast.Return) -> None:
+    """The i-th value that is returned, unless it is None."""
+    minus = ast.parse("(lambda g: None if g is None else -g)(0)", mode="eval").body
+    if isinstance(node.value, ast.Tuple):
+        minus.args, node.value.elts[i] = [node.value.elts[i]], minus
+    else:
+        minus.args, node.value = [node.value], minus
 
 
 def backward_functions(tree: ast.Module) -> Iterator[tuple[str | None, ast.FunctionDef]]:
@@ -98,76 +125,78 @@ def compiled(module, function: ast.FunctionDef):
     return namespace[function.name]
 
 
-OPERATION_MUTANTS = [
-    pytest.param(operation, what, function, id=f"{operation.name}, {what}")
-    for operation in operations()
-    for _, backward in backward_functions(ast.parse(inspect.getsource(inspect.getmodule(operation.forward))))
-    for what, function in mutants(backward)
-]
-
-
-@pytest.mark.parametrize(("operation", "what", "function"), OPERATION_MUTANTS)
-def test_a_mutated_operation_is_noticed(operation: Operation, what: str, function: ast.FunctionDef, monkeypatch):
-    mutated = compiled(inspect.getmodule(operation.forward), function)
-    try:
-        results = check_operation(operation.name, operation.forward, mutated, operation.checks)
-        if any(not result.passed for result in results):
-            return
-        for name in COMPONENTS:                    # what a module alone passes to the operation, its models must notice
-            module = importlib.import_module(f"mini_bert.core.{name}")
-            for known in [known for known, value in vars(module).items() if value is operation.backward]:
-                monkeypatch.setattr(module, known, mutated)
-        variants = sorted(MODELS, key=lambda name: ": " not in name)       # those of one word first
-        assert any(not result.passed for name in variants for result in check_model(name, MODELS[name]))
-    except AssertionError:
-        raise
-    except Exception:
-        return                                     # it does not even run
-
-
-def component_mutants():
+def backwards_of_components() -> Iterator[tuple[str, Any, str | None, ast.FunctionDef]]:
+    """(name, module, class or None, function) of every backward of a component."""
     for name in COMPONENTS:
         module = importlib.import_module(f"mini_bert.core.{name}")
         for owner, backward in backward_functions(ast.parse(inspect.getsource(module))):
-            if owner in EMPTY:
-                continue
-            for what, function in mutants(backward):
-                yield pytest.param(module, owner, what, function, id=f"{name}.{owner}.{function.name}, {what}")
+            yield name, module, owner, backward
 
 
+OPERATION_MUTANTS = [
+    pytest.param(operation, mutant, id=f"{operation.name}, {mutant.what}")
+    for operation in operations()
+    for _, backward in backward_functions(ast.parse(inspect.getsource(inspect.getmodule(operation.forward))))
+    for mutant in mutants(backward)
+]
+COMPONENT_MUTANTS = [
+    pytest.param(module, owner, mutant, id=f"{name}.{owner}.{backward.name}, {mutant.what}")
+    for name, module, owner, backward in backwards_of_components() if owner not in EMPTY
+    for mutant in mutants(backward)
+]
 MODELS = models_to_check()
 # most parts are in BERT's layout with a pooler; the rest is tried when that one notices nothing
 RICH = {"rich": shrink(type(next(iter(MODELS.values()))).from_dict({
     **next(config for name, config in MODELS.items() if "bert-tiny" in name).to_dict(), "pooler": "tanh",
     "final_layernorm": True}), next(iter(MODELS.values())))}
-
-
 SMOOTH = type(RICH["rich"]).from_dict({**RICH["rich"].to_dict(), "activation": "gelu"})
-COMPONENT_MUTANTS = list(component_mutants())
-FILES = {importlib.import_module(f"mini_bert.core.{name}").__file__ for name in COMPONENTS}
+OF_MODELS = {name: partial(check_model, name, config) for name, config in {**RICH, **MODELS}.items()}
+OF_HEADS = {f"task head: {word}": partial(check_task_head, word, SMOOTH)
+            for word in (*HEADS_OF_MODELS, *words("task_head"))} | {
+            f"task loss: {word}": partial(check_task_loss, word, SMOOTH) for word in words("task_loss")}
+
+
+# -------------------------------------------------------------------- what mutants need not measure again
+
+SLOPES: dict[bytes, float] = {}
+MEASURED = checks_of_models._slope
+
+
+def known_slope(parameter, direction, loss) -> float:
+    drawn = direction.tobytes()                    # no other model, case or parameter has this direction
+    if drawn not in SLOPES:
+        SLOPES[drawn] = MEASURED(parameter, direction, loss)
+    return SLOPES[drawn]
+
+
+@pytest.fixture(autouse=True)
+def slopes_are_measured_once(monkeypatch):
+    monkeypatch.setattr(checks_of_models, "_slope", known_slope)
 
 
 @cache
 def lines_run(name: str) -> frozenset[tuple[str, int]]:
-    """The lines of the components that the check of a model runs."""
+    """The lines of the components that a check runs."""
+    files = {module.__file__ for _, module, _, _ in backwards_of_components()}
     seen: set[tuple[str, int]] = set()
 
     def trace(frame, event, argument):
-        if frame.f_code.co_filename not in FILES:
+        if frame.f_code.co_filename not in files:
             return None
         seen.add((frame.f_code.co_filename, frame.f_lineno))
         return trace
 
-    def once(name, case, params, loss, rng, value_of=None):
+    def once(name, case, model, params, loss, rng):
         loss(params.zeros_like())
         return []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mini_bert.checks.models.check_directions", once)
+        for kind in ("models", "heads"):
+            patch.setattr(f"mini_bert.checks.{kind}.check_directions", once)
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            list(check_model(name, {**RICH, **MODELS}[name]))
+            list((OF_MODELS | OF_HEADS)[name]())
         finally:
             sys.settrace(before)
     return frozenset(seen)
@@ -175,23 +204,43 @@ def lines_run(name: str) -> frozenset[tuple[str, int]]:
 
 @pytest.fixture(scope="session")
 def ran() -> dict[str, frozenset[tuple[str, int]]]:
-    return {name: lines_run(name) for name in {**RICH, **MODELS}}
+    return {name: lines_run(name) for name in OF_MODELS | OF_HEADS}
 
 
-@pytest.mark.parametrize(("module", "owner", "what", "function"), COMPONENT_MUTANTS)
-def test_a_mutated_component_is_noticed(module, owner, what, function, ran, monkeypatch):
-    monkeypatch.setattr(module if owner is None else getattr(module, owner), function.name, compiled(module, function))
-    line = int(what.split(":")[0].removeprefix("line "))
-    # a model that does not run the line cannot notice anything; a statement may begin some lines above
-    likely = [name for name, lines in ran.items() if any((module.__file__, line - i) in lines for i in range(4))]
-    checks = [partial(check_model, name, {**RICH, **MODELS}[name]) for name in likely or ran]
-    heads = [partial(check_task_head, word, SMOOTH) for word in (*HEADS_OF_MODELS, *words("task_head"))]
-    losses = [partial(check_task_loss, word, SMOOTH) for word in words("task_loss")]
-    heads = losses + heads if ".losses." in module.__name__ else heads + losses
-    of_heads = module.__name__.endswith(("heads.tasks", "heads.transform")) or ".losses." in module.__name__
-    for check in heads + checks if of_heads else checks + heads:
+# -------------------------------------------------------------------- the mutants
+
+
+@pytest.mark.parametrize(("operation", "mutant"), OPERATION_MUTANTS)
+def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, monkeypatch):
+    mutated = compiled(inspect.getmodule(operation.forward), mutant.made())
+    try:
+        results = check_operation(operation.name, operation.forward, mutated, operation.checks)
+        if any(not result.passed for result in results):
+            return
+        # what a module alone passes to the operation, its models must notice
+        components = [importlib.import_module(f"mini_bert.core.{name}") for name in COMPONENTS]
+        for module in (*components, *(inspect.getmodule(other.forward) for other in operations())):
+            for known in [known for known, value in vars(module).items() if value is operation.backward]:
+                monkeypatch.setattr(module, known, mutated)
+        variants = sorted(MODELS, key=lambda name: ": " not in name)       # those of one word first
+        assert any(not result.passed for name in variants for result in OF_MODELS[name]())
+    except AssertionError:
+        raise
+    except Exception:
+        return                                     # it does not even run
+
+
+@pytest.mark.parametrize(("module", "owner", "mutant"), COMPONENT_MUTANTS)
+def test_a_mutated_component_is_noticed(module, owner, mutant: Mutant, ran, monkeypatch):
+    monkeypatch.setattr(module if owner is None else getattr(module, owner), mutant.function.name,
+                        compiled(module, mutant.made()))
+    if module is gradients:                        # whose functions return losses, and slopes are those of losses
+        monkeypatch.setattr(checks_of_models, "_slope", MEASURED)
+    # a check that does not run the line cannot notice anything; a statement may begin some lines above
+    likely = [name for name, lines in ran.items() if any((module.__file__, mutant.line - i) in lines for i in range(4))]
+    for name in likely or ran:
         try:
-            if any(not result.passed for result in check()):
+            if any(not result.passed for result in (OF_MODELS | OF_HEADS)[name]()):
                 return
         except Exception:
             return                                 # it does not even run
@@ -199,23 +248,26 @@ def test_a_mutated_component_is_noticed(module, owner, what, function, ran, monk
 
 
 def test_there_are_mutants_of_every_backward():
-    mutated = {(param.values[0].name, param.values[2].name) for param in OPERATION_MUTANTS}
+    mutated = {(param.values[0].name, param.values[1].function.name) for param in OPERATION_MUTANTS}
     assert mutated == {(operation.name, operation.backward.__name__) for operation in operations()}
-    mutated = {(param.values[1], param.values[3].name) for param in COMPONENT_MUTANTS}
-    trees = (ast.parse(inspect.getsource(importlib.import_module(f"mini_bert.core.{name}"))) for name in COMPONENTS)
-    assert mutated == {(owner, function.name) for tree in trees for owner, function in backward_functions(tree)
+    mutated = {(param.values[1], param.values[2].function.name) for param in COMPONENT_MUTANTS}
+    assert mutated == {(owner, function.name) for _, _, owner, function in backwards_of_components()
                        if owner not in EMPTY}
 
 
-@pytest.mark.parametrize("name", [*RICH, *MODELS])
+@cache
+def all_compiled() -> list[tuple[Any, str, Any]]:
+    """(module or class, name, function) of every backward of a component, compiled as it is."""
+    return [(module if owner is None else getattr(module, owner), backward.name, compiled(module, backward))
+            for _, module, owner, backward in backwards_of_components()]
+
+
+@pytest.mark.parametrize("name", OF_MODELS | OF_HEADS)
 def test_what_is_compiled_without_a_mutation_passes(name: str, monkeypatch):
     """Otherwise a fault of this harness would look like a mutant that was noticed."""
-    for component in COMPONENTS:
-        module = importlib.import_module(f"mini_bert.core.{component}")
-        for owner, backward in backward_functions(ast.parse(inspect.getsource(module))):
-            monkeypatch.setattr(module if owner is None else getattr(module, owner), backward.name,
-                                compiled(module, backward))
-    assert all(result.passed for result in check_model(name, {**RICH, **MODELS}[name]))
+    for place, known, function in all_compiled():
+        monkeypatch.setattr(place, known, function)
+    assert all(result.passed for result in (OF_MODELS | OF_HEADS)[name]())
 
 
 def test_an_operation_that_is_compiled_without_a_mutation_passes():

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def make_given(folder: Path) -> None:
-    """By the commands that the guide gives its readers; they make the folder `my-guide`."""
-    block, = (block for block in blocks_of(ROOT / "docs" / "guide" / "README.md") if "mkdir -p my-guide" in block.body)
+    """By the command that the guide gives its readers; it makes the folder `my-guide`."""
+    block, = (block for block in blocks_of(ROOT / "docs" / "guide" / "README.md") if "practice my-guide" in block.body)
     subprocess.run(["bash", "-euo", "pipefail", "-c", block.body], cwd=folder, env=ENVIRONMENT, check=True,
                    capture_output=True)
 

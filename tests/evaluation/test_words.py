@@ -97,7 +97,7 @@ def test_sets_are_disjoint_and_samples_are_noted(model):
     assert [len(sets.sentences[split]) for split in ("train", "dev", "test")] == [18, 2, 1]
     assert any("dev: 2 sentences of the training set" in note for note in sets.notes)
     few = probe_sets(model, TOKENIZER, train, train, train, max_samples=5)
-    assert [len(few.sentences[split]) for split in ("train", "dev", "test")] == [5, 5, 5]
+    assert [len(few.sentences[split]) for split in ("train", "dev", "test")] == [5, 5, 20]      # whole
     assert "train: 5 of 20 sentences were drawn" in few.notes
     with pytest.raises(DataError, match="test set has no sentence"):
         probe_sets(model, TOKENIZER, train, [])

@@ -55,6 +55,6 @@ def test_an_answer_that_cannot_be_graded_gets_a_problem(old, new, words):
     assert words in graded(old, new).problem
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_solution_passes_with_every_seed(seed):
-    assert exercise("masking").grade(Answer(solution_source(exercise("masking")), "answer.py"), seed).passed
+def test_the_solution_passes_with_every_seed():
+    answer = Answer(solution_source(exercise("masking")), "answer.py")
+    assert [seed for seed in range(8) if not exercise("masking").grade(answer, seed).passed] == []

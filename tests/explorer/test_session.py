@@ -1,15 +1,19 @@
 """The session: passes, steps of training and their undoing, runs."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mini_bert import MiniBERT
 from mini_bert.core.gradients import MiniBERTGradients
 from mini_bert.errors import CheckpointError, ConfigError, InputError
+from mini_bert.explorer.answers import ANSWERS
 from mini_bert.explorer.opening import fragment, open_session, opening_query
 from mini_bert.explorer.queries import LONGEST_TEXT, Query, learning_rate, read_query
 from mini_bert.explorer.runs import Run
+from mini_bert.explorer.session import Session
 
 QUERY = Query("the cat sat on a mat .", (2,))
 
@@ -55,8 +59,8 @@ def test_reset_goes_back_behind_what_undo_remembers(session):
 
 def test_a_step_whose_gradients_are_infinite_is_refused_and_leaves_no_trace(session, monkeypatch):
     before = session.model.params.flat.copy()
-    monkeypatch.setattr("mini_bert.objectives.masked.add_mlm_gradients", lambda model, grads, *batch, **options: (
-        grads.add("mlm_head_b", np.full(model.config.vocab_size, np.inf, model.dtype)), 1.0)[1:] * 2)
+    monkeypatch.setattr("mini_bert.objectives.masked.mlm_gradients", lambda model, grads, *batch, **options: (
+        grads.add("mlm_head_b", np.full(model.config.vocab_size, np.inf, model.dtype)), (1.0, np.ones(1, bool)))[1])
     with pytest.raises(InputError, match="infinite"):
         session.step(QUERY, 1.0, "sgd")
     assert session.model.params.flat.tobytes() == before.tobytes()
@@ -90,6 +94,20 @@ def test_many_steps_leave_a_short_history(session):
     assert len(session.history) == 100
     session.undo()
     assert (session.taken, len(session.history)) == (104, 99)
+
+def test_a_causal_model_is_asked_for_a_word_by_the_row_before_it(session):
+    causal = Session(MiniBERT(replace(session.model.config, score_terms="causal")), session.tokenizer)
+    passes = causal.passes(QUERY)
+    assert passes.masks == [2]
+    assert passes.sentence.tokens == passes.original                       # nothing is hidden
+    answer = ANSWERS["sentence"](causal, {"text": QUERY.text, "mask": "2"})
+    (found,) = answer["predictions"]
+    assert (found["position"], found["row"], found["target"]) == (2, 1, "cat")
+    assert found["probability"] == pytest.approx(passes.probabilities[1, passes.sentence.ids[2]])
+    assert ANSWERS["saliency"](causal, {"text": QUERY.text, "mask": "2", "position": "2"})["target"] == "cat"
+    causal.step(QUERY, 0.5, "sgd")
+    assert causal.passes(QUERY).probabilities[1, passes.sentence.ids[2]] > found["probability"]
+
 
 def test_without_a_target_the_models_first_choice_is_the_target(session):
     passes = session.passes(Query("the [MASK] sat ."))

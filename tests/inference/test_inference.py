@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,21 @@ def test_each_mask_gets_its_most_probable_words(model, tokenizer):
     first, second = (candidates[0] for candidates in found)
     assert first.text == f"the {first.token} sat on [MASK] mat"         # the other mask stays
     assert second.text == f"the [MASK] sat on {second.token} mat"
+
+
+def test_a_model_of_two_streams_fills_masks_that_nothing_reads(model, tokenizer):
+    streams = MiniBERT(replace(model.config, stack="two_stream", score_terms="segments + relative", token_types=2,
+                               embeddings="sum(types=false)", position_embeddings="none"))
+    streams.params.flat += np.random.default_rng(0).standard_normal(streams.params.flat.size).astype(np.float32) / 4
+    before = fill_mask(streams, tokenizer, "the [MASK] sat")
+    streams.params["token_embeddings"][tokenizer.vocabulary.mask] += 1
+    assert fill_mask(streams, tokenizer, "the [MASK] sat") == before
+
+
+def test_a_causal_model_fills_no_masks(model, tokenizer):
+    causal = MiniBERT(replace(model.config, score_terms="causal"))
+    with pytest.raises(InputError, match="only what comes before"):
+        fill_mask(causal, tokenizer, "the [MASK] sat")
 
 
 def test_texts_that_cannot_be_filled_are_refused(model, tokenizer):

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import mini_bert
 from mini_bert.cli.app import app
 from mini_bert.errors import CheckpointError, ConfigError, CorpusError, VocabularyError
-from mini_bert.evaluation.masked_lm import evaluate_corpus
-from mini_bert.fit import Stopped, fit
+from mini_bert.evaluation.masked_lm import MaskedReport, evaluate_corpus
+from mini_bert.fit import FitResult, Stopped, fit
 from mini_bert.fit.request import FitRequest
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -26,6 +26,13 @@ SMALL = ["model.num_layers=1", "model.num_heads=2", "model.hidden_size=16", "mod
          "model.max_seq_length=16", "training.batch_size=8", "training.eval_sequences=32"]
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away", "from",
          "home", "to", "see", "some", "distant", "town"]
+
+
+class Said(Listener):
+    """Notes every sentence for a person."""
+
+    def __init__(self, sentences: list[str]):
+        self.said = sentences.append
 
 
 def text_of(words: list[str], sentences: int, seed: int = 0) -> str:
@@ -44,7 +51,7 @@ def one_line(tmp_path) -> Path:
 def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     said: list[str] = []
     out = tmp_path / "made"
-    fitted = fit(one_line, out, budget="4s", changes=SMALL, say=said.append)
+    fitted = fit(one_line, out, budget="4s", changes=SMALL, listener=Said(said))
     assert fitted is not None
     assert fitted.heldout is not None                         # part of the only document was held out
     assert fitted.heldout.loss < fitted.heldout.baselines["uniform"]
@@ -55,6 +62,8 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     html = fitted.report.read_text("utf-8")
     assert "held-out loss" in html
     assert f"{fitted.heldout.loss:.3f}" in html
+    assert fitted.verdict in html
+    assert repr(fitted).startswith(fitted.verdict)
     result = json.loads((out / "fit.json").read_text("utf-8"))
     assert result["heldout"]["loss"] == fitted.heldout.loss
     assert any("held out" in sentence for sentence in said)
@@ -89,7 +98,7 @@ def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
     one_line.write_text(text_of(WORDS, 50))
     assert not isinstance(fit(one_line, out, budget="0.1s", changes=SMALL), Stopped)
     first = state()
-    fit(one_line, out, budget="1h", changes=SMALL, say=said.append, listener=Stops())
+    fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
     assert state()["step"] == first["step"] + 5 < state()["total_steps"]
     assert f"The budget was 0.1s and is now 1h: training goes on from step {first['step']:,}." in said
     assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"
@@ -106,7 +115,7 @@ def test_a_folder_of_all_kinds_of_files_is_fitted_and_what_was_skipped_is_listed
     (folder / "d.txt").write_bytes(text_of(WORDS, 9, 3).encode("utf-16"))
     (folder / "e.png").write_bytes(b"\x89PNG\0\0")
     small = [*SMALL, "model.hidden_size=4", "model.intermediate_size=4", "model.num_heads=1"]
-    fitted = fit(folder, tmp_path / "made", budget="0.1s", changes=small, say=said.append)
+    fitted = fit(folder, tmp_path / "made", budget="0.1s", changes=small, listener=Said(said))
     skipped = "1 of 5 files cannot be read and were skipped: e.png (is a binary file: byte 4 is zero)."
     assert skipped in said
     assert skipped in fitted.facts["left out"]
@@ -122,7 +131,7 @@ def test_a_folder_of_all_kinds_of_files_is_fitted_and_what_was_skipped_is_listed
 def test_too_little_text_for_the_model_is_said(tmp_path):
     (tmp_path / "a.txt").write_text(text_of(WORDS, 12))
     said: list[str] = []
-    fitted = fit(tmp_path / "a.txt", tmp_path / "made", budget="0.1s", changes=SMALL, say=said.append)
+    fitted = fit(tmp_path / "a.txt", tmp_path / "made", budget="0.1s", changes=SMALL, listener=Said(said))
     caution = fitted.facts["caution"]
     assert caution in said
     assert "tokens, few for a model of" in caution
@@ -135,6 +144,18 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
     done = CliRunner().invoke(app, ["resume", str(tmp_path / "made"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["run"] == str(tmp_path / "made" / "run")
+
+
+@pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the word before (5.00)."),
+                                            (4.95, "by the word before (5.00), but hardly. Train it for longer"),
+                                            (5.2, "but not by the word before (5.00). Train it for longer")])
+def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
+    report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
+    fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})
+    assert said in fitted.verdict
+    assert f"{loss:.2f}" in fitted.verdict
+    assert ("larger budget" in fitted.verdict) == (loss > 4.9)
+    assert "too little text" in FitResult(tmp_path, tmp_path, None, None, [], {}).verdict
 
 
 def test_a_fit_from_a_model_keeps_its_vocabulary_and_adds_words(one_line, tmp_path):

@@ -18,6 +18,7 @@ from mini_bert import (
     implement_adaptive_masking,
     implement_curriculum_learning,
 )
+from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SMALL = ModelConfig(num_layers=1, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=40, max_seq_length=16)
 IDS = np.random.default_rng(0).integers(5, 40, (2, 12))
@@ -91,6 +92,9 @@ def test_a_curriculum_is_a_config_whose_examples_grow():
         config = implement_curriculum_learning(schedule, TrainingConfig(steps=9))
         assert [config.at(share).max_seq_length for share in (0.0, 0.4, 0.6, 1.0)] == [16, 16, 64, 64]
         assert config.steps == 9
+    easy = implement_curriculum_learning("rarity(pacing=root, start=0.1)", TrainingConfig(steps=9))
+    assert easy.curriculum == "rarity(pacing=root, start=0.1)"
+    assert easy.changing(0.0)["curriculum_share"] == pytest.approx(0.1)
     for wrong in ("easy first", [], {"difficulty": 3}):
         with pytest.raises(ConfigError):
             implement_curriculum_learning(wrong)
@@ -104,6 +108,19 @@ def test_masking_adapts_to_the_models_accuracy():
     assert [masking.rate(step) for step in (0, 1)] == pytest.approx([0.4, 0.275])
     with pytest.raises(InputError, match="between 0 and 1"):
         implement_adaptive_masking(60)
+
+
+def test_masking_adapts_to_what_the_model_finds_of_each_token():
+    asked = np.full(40, 10)
+    found = np.where(np.arange(40) < 20, 10, 0)
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *(chr(97 + i) for i in range(26)), *"123456789"])
+    ids = np.random.default_rng(1).integers(5, 40, (2000, 20))
+    _, chosen = implement_adaptive_masking((asked, found))(ids, vocabulary, seed=0, epoch=0, sequences=np.arange(2000))
+    assert (chosen.sum(axis=1) == 3).all()
+    assert chosen[ids >= 20].mean() > 3 * chosen[ids < 20].mean()
+    for wrong in ((asked, asked + 1), (asked, found, found), (asked, found / 2)):
+        with pytest.raises(InputError, match="two rows of whole numbers"):
+            implement_adaptive_masking(wrong)
 
 
 def test_auxiliary_tasks_give_the_model_their_heads_and_are_learned_beside_hidden_words():

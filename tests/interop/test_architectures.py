@@ -111,6 +111,31 @@ def test_what_we_have_no_field_for_is_saved_again(tmp_path):
     assert described(tmp_path / "second")["summary_type"] == "mean"
 
 
+def test_the_padding_of_an_opened_model_is_saved_again(tmp_path):
+    MiniBERT(small("bert-tiny")).save(tmp_path / "first")
+    assert described(tmp_path / "first")["pad_token_id"] == 0
+    redescribe(tmp_path / "first", pad_token_id=3)
+    mini_bert.load(tmp_path / "first").save(tmp_path / "second")
+    assert described(tmp_path / "second")["pad_token_id"] == 3
+
+
+def test_a_new_modernbert_names_special_tokens_of_its_own_vocabulary(tmp_path):
+    MiniBERT(small("modernbert-base")).save(tmp_path)
+    config = described(tmp_path)
+    assert [config[f"{name}_token_id"] for name in ("pad", "cls", "bos", "sep", "eos")] == [0, 2, 2, 3, 3]
+
+
+def test_any_layers_of_a_modernbert_may_see_everything(tmp_path):
+    kinds = ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"]
+    MiniBERT(small("modernbert-base", num_layers=5), seed=1).save(tmp_path / "first")
+    redescribe(tmp_path / "first", layer_types=kinds)
+    model = mini_bert.load(tmp_path / "first")
+    assert "global_layers='2 4'" in model.config.score_terms
+    model.save(tmp_path / "second")
+    assert described(tmp_path / "second")["layer_types"] == kinds
+    assert mini_bert.load(tmp_path / "second").config == model.config
+
+
 def test_gpt2_as_the_hub_has_it_is_opened(tmp_path):
     """Without the prefix, with a causal mask in each layer and a copy of the tied decoder."""
     model = MiniBERT(small("gpt2"), seed=1)
@@ -177,7 +202,8 @@ def test_models_without_a_twin_are_saved_in_our_layout(changes, tmp_path):
     ("albert-base", {"num_hidden_groups": 3}, "groups"),
     ("albert-base", {"inner_group_num": 0}, "inner"),
     ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
-    ("modernbert-base", {"layer_types": ["sliding_attention", "full_attention"]}, "layer_types"),
+    ("modernbert-base", {"layer_types": ["full_attention"]}, "layer_types"),
+    ("modernbert-base", {"layer_types": ["full_attention", "chunked_attention"]}, "layer_types"),
     ("modernbert-base", {"layer_types": 5}, "layer_types"),
     ("modernbert-base", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type"),
     ("modernbert-base", {"rope_parameters": ["default"]}, "rope_parameters"),
@@ -189,6 +215,16 @@ def test_a_config_that_we_cannot_follow_is_refused_in_a_sentence(preset, changes
     MiniBERT(small(preset)).save(tmp_path)
     redescribe(tmp_path, **changes)
     with pytest.raises((ConfigError, CheckpointError), match=word):
+        mini_bert.load(tmp_path)
+
+
+@pytest.mark.parametrize(("architectures", "said"), [(["BertForMultipleChoice"], "BertForMultipleChoice"),
+                                                     (None, "no class")])
+def test_a_task_head_of_a_class_that_is_not_opened_is_named(architectures, said, tmp_path):
+    model = MiniBERT(small("bert-tiny", mlm_head="none", pooler="tanh"))
+    TaskModel(model, "first_token(pooler=true)", 1).save(tmp_path)
+    redescribe(tmp_path, architectures=architectures)
+    with pytest.raises(CheckpointError, match=rf"task head \(classifier\.\w+\).*names {said};.*ForTokenClassification"):
         mini_bert.load(tmp_path)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hostile_strings import lines, runs_of_marks, strings
 
+import mini_bert
 from mini_bert.text.opening import load_tokenizer
 from mini_bert.text.unigram.tokenizer import UnigramTokenizer
 from mini_bert.text.unigram.viterbi import Unigram
@@ -225,3 +226,28 @@ def test_a_model_file_gives_the_ids_of_sentencepiece(rules, tmp_path):
     ours = load_tokenizer(tmp_path)
     for text in texts:
         assert ours.ids(text) == theirs.encode(text)
+
+
+@pytest.mark.parametrize(("model_type", "file", "pieces"), [
+    ("albert", "spiece.model", {"control_symbols": ["[CLS]", "[SEP]", "[MASK]"], "pad_id": 0, "unk_id": 1, "bos_id": -1,
+                                "eos_id": -1}),
+    ("xlnet", "spiece.model", {"control_symbols": ["<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>"], "bos_id": -1,
+                               "eos_id": -1}),
+    ("xlm-roberta", "sentencepiece.bpe.model", {}),
+    ("camembert", "sentencepiece.bpe.model", {}),
+])
+def test_a_model_file_beside_a_config_is_opened_as_transformers_does(model_type, file, pieces, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+    texts = (Path(mini_bert.__file__).parent / "pretrained" / "sentences.txt").read_text().splitlines()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_prefix=str(tmp_path / "spm"), vocab_size=300, model_type="unigram",
+        num_threads=1, minloglevel=2, hard_vocab_limit=False, **pieces)
+    (tmp_path / "spm.model").rename(tmp_path / file)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    theirs, ours = transformers.AutoTokenizer.from_pretrained(tmp_path), load_tokenizer(tmp_path)
+    for text in [*texts, "Naïve CAFÉS", " two  spaces ", "日本"]:
+        assert ours.encode(text) == theirs(text)["input_ids"], text
+        ids, types = ours.encode_pair(text, texts[0])
+        expected = theirs(text, texts[0])
+        assert ids == expected["input_ids"], text
+        assert types == expected.get("token_type_ids", types), text

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_bert import CorpusError, InputError
-from mini_bert.text.batches import BUCKET, MLMBatches, PackedSequences, PairSequences, SentenceSequences
+from mini_bert.text.batches import BUCKET, MLMBatches
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
-from mini_bert.text.sentence_pairs import RandomPairs, SwappedPairs
+from mini_bert.text.sequences.pairs import RandomPairs, SwappedPairs
+from mini_bert.text.sequences.sequences import PackedSequences, PairSequences, SentenceSequences
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 

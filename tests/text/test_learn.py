@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_bert import VocabularyError
+from larger_bert import LARGER_BERT_CONFIG
+from larger_bert.train import LargerBERTTrainer
+from mini_bert import MiniBERT, ModelFactory, VocabularyError
+from mini_bert.text.corpora import pydocs
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
 
@@ -97,3 +100,11 @@ def test_invalid_sizes_and_empty_texts_are_refused():
         learn_vocabulary({}, 100)
     with pytest.raises(VocabularyError, match="too small"):
         learn_vocabulary({"abcdefgh": 5}, 10)
+
+
+def test_a_vocabulary_that_the_text_is_too_short_for_is_said(monkeypatch):
+    monkeypatch.setattr(pydocs, "pydocs", lambda: iter(["the cat sat on the mat"] * 3))
+    with pytest.warns(UserWarning, match=r"words for 26 pieces, fewer than the 50,000 .* --vocab-size 50000"):
+        made = LargerBERTTrainer(MiniBERT(LARGER_BERT_CONFIG, seed=None)).load_tokenizer()
+    assert len(made) == 26
+    assert len(ModelFactory.create_tokenizer(20)) == 20           # and no warning, which would be an error

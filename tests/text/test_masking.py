@@ -12,6 +12,8 @@ from mini_bert import InputError, mask_tokens
 from mini_bert.text.masking import Masking
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
+LETTERS = Vocabulary([*SPECIAL_TOKENS, "a", "b", "##c", "d"])             # ids 5 to 8
+
 ids_strategy = hnp.arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 40)), elements=st.integers(0, 99))
 
 
@@ -85,3 +87,73 @@ def test_a_schedule_outside_its_range_is_refused(rate):
     with pytest.raises(InputError, match="at step 7"):
         Masking(lambda step: rate)(np.array([[2, 5, 6, 3]]), vocabulary, seed=0, epoch=0, sequences=np.array([0]),
                                    step=7)
+
+
+class Weights:
+    """Weights that do not learn, for the tokens a, b, ##c and d."""
+
+    def __init__(self, *weights):
+        self.table = np.array([1.0] * 5 + list(weights))
+
+    def at(self, step):
+        return self.table
+
+
+def chosen_with(weights, row, rate, unit="token", rows=20_000):
+    ids = np.tile(np.array(row), (rows, 1))
+    return Masking(rate, unit, weights=weights)(ids, LETTERS, seed=0, epoch=0, sequences=np.arange(rows))[1]
+
+
+def test_one_token_is_chosen_in_proportion_to_its_weight():
+    chosen = chosen_with(Weights(1.0, 2.0, 1.0, 4.0), [2, 5, 6, 8, 3], 0.1)
+    assert (chosen.sum(axis=1) == 1).all()
+    assert chosen.mean(axis=0) == pytest.approx([0, 1 / 7, 2 / 7, 4 / 7, 0], abs=0.015)
+
+
+def test_the_second_token_is_drawn_from_those_that_are_left():
+    a, b, d = 1 / 7, 2 / 7, 4 / 7
+    chosen = chosen_with(Weights(1.0, 2.0, 1.0, 4.0), [2, 5, 6, 8, 3], 0.6)
+    assert (chosen.sum(axis=1) == 2).all()
+    without_a = b * d / (1 - b) + d * b / (1 - d)
+    without_d = a * b / (1 - a) + b * a / (1 - b)
+    assert 1 - chosen.mean(axis=0)[[1, 3]] == pytest.approx([without_a, without_d], abs=0.015)
+
+
+def test_a_word_has_the_mean_weight_of_its_pieces():
+    chosen = chosen_with(Weights(1.0, 2.0, 6.0, 1.0), [2, 5, 6, 7, 8, 3], 0.45, "word")      # a, b##c and d: 2 tokens
+    first = chosen[:, 2] & chosen[:, 3]                       # b##c is drawn first, or second and then in part
+    assert first.mean() == pytest.approx(4 / 6, abs=0.015)
+    assert (chosen.sum(axis=1) == 2).all()
+
+
+def test_spans_fall_where_the_weights_are():
+    row = [2, *[5] * 20, *[8] * 20, 3]
+    chosen = chosen_with(Weights(1.0, 1.0, 1.0, 9.0), row, 0.1, "span", rows=2000)
+    assert (chosen.sum(axis=1) == 4).all()
+    heavy, light = chosen[:, 21:41].mean(), chosen[:, 1:21].mean()
+    assert heavy / light == pytest.approx(9, rel=0.25)
+    runs = np.diff(chosen.astype(int), axis=1, prepend=0) == 1
+    assert runs.sum() / len(chosen) < 3
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_with_any_weights_the_exact_share_is_chosen_and_no_special_token(unit):
+    rng = np.random.default_rng(1)
+    ids = np.where(rng.random((300, 25)) < 0.1, rng.integers(0, 5, (300, 25)), rng.integers(5, 9, (300, 25)))
+    numbers = np.arange(300)
+    weights = Weights(*10.0 ** rng.uniform(-6, 6, 4))
+    masked, chosen = Masking(0.3, unit, weights=weights)(ids, LETTERS, seed=0, epoch=0, sequences=numbers)
+    ordinary = (ids > 4).sum(axis=1)
+    assert np.array_equal(chosen.sum(axis=1), np.minimum(np.maximum(np.rint(0.3 * ordinary), 1), ordinary))
+    assert (ids[chosen] > 4).all()
+    assert np.array_equal(masked[~chosen], ids[~chosen])
+    alone = Masking(0.3, unit, weights=weights)(ids[7:8], LETTERS, seed=0, epoch=0, sequences=numbers[7:8])[1]
+    assert np.array_equal(alone[0], chosen[7])                # it depends on seed, epoch and sequence alone
+
+
+def test_equal_weights_choose_what_no_weights_choose():
+    ids = np.random.default_rng(2).integers(5, 9, (100, 30))
+    for unit in ("token", "word"):
+        plain, weighted = (Masking(0.2, unit, weights=weights)(ids, LETTERS, seed=3, epoch=1, sequences=np.arange(100))
+                           for weights in (None, Weights(7.0, 7.0, 7.0, 7.0)))
+        assert np.array_equal(plain[1], weighted[1])

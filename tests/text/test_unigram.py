@@ -203,6 +203,42 @@ def test_a_model_without_a_mask_gets_one_as_deberta_does(tmp_path):
     assert tokenizer.encode("a [MASK]") == [1, 4, 6, 2]
 
 
+def test_a_model_beside_alberts_config_is_cleaned_as_albert_does(tmp_path):
+    pieces = [(piece, score, 2 if piece == "<unk>" else 3 if i < 5 else 1) for i, (piece, score) in enumerate(PIECES)]
+    (tmp_path / "spiece.model").write_bytes(sentencepiece_model(pieces))
+    unknown = load_tokenizer(tmp_path).align("Húg").tokens
+    (tmp_path / "config.json").write_text('{"model_type": "albert"}')
+    assert load_tokenizer(tmp_path).align("Húg").tokens == ["[CLS]", "▁hug", "[SEP]"] != unknown
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "keep_accents": true}')
+    assert load_tokenizer(tmp_path).align("Húg").tokens == unknown
+
+
+@pytest.mark.parametrize(("said", "ids", "pair"), [
+    ({"config.json": {"model_type": "xlm-roberta"}}, [0, 4, 3, 6, 2], [0, 4, 2, 2, 4, 2]),
+    ({"config.json": {"model_type": "camembert"}}, [5, 7, 3, 9, 6], [5, 7, 6, 6, 7, 6]),
+    ({"tokenizer_config.json": {"tokenizer_class": "XLMRobertaTokenizerFast"}}, [0, 4, 3, 6, 2], [0, 4, 2, 2, 4, 2]),
+], ids=["xlm-roberta", "camembert", "tokenizer_class"])
+def test_pieces_that_an_architecture_numbers_anew_have_its_ids(said, ids, pair, tmp_path):
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), ("▁a", -1.0, 1), ("▁", -3.0, 1)]
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(sentencepiece_model(pieces))
+    with pytest.raises(VocabularyError, match="xlm-roberta or camembert"):
+        load_tokenizer(tmp_path)
+    for name, content in said.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.encode("az<mask>")[1:] == [ids[1], tokenizer.vocabulary.unk, ids[3], ids[4]]
+    assert tokenizer.encode_pair("a", "a")[0] == pair
+    tokenizer.save(tmp_path / "saved")
+    assert load_tokenizer(tmp_path / "saved").encode("az<mask>") == tokenizer.encode("az<mask>")
+
+
+def test_pieces_that_do_not_begin_as_a_model_does_are_not_numbered_anew(tmp_path):
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(sentencepiece_model([("<s>", 0.0, 3), ("<unk>", 0.0, 2)]))
+    (tmp_path / "config.json").write_text('{"model_type": "camembert"}')
+    with pytest.raises(VocabularyError, match="begin with <unk> <s> </s>"):
+        load_tokenizer(tmp_path)
+
+
 def test_xlnets_tokens_stand_at_the_end(tmp_path):
     pieces = [("<unk>", 0.0, 2), ("<cls>", 0.0, 3), ("<sep>", 0.0, 3), ("▁a", -1.0, 1), ("▁", -3.0, 1)]
     (tmp_path / "spiece.model").write_bytes(sentencepiece_model(pieces))

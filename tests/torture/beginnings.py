@@ -17,7 +17,7 @@ from mini_bert.training.runs.run import start_run
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away", "home"]
 MODEL = ModelConfig(num_layers=1, num_heads=1, hidden_size=8, intermediate_size=8, vocab_size=60, max_seq_length=16)
 TRAINING = TrainingConfig(steps=4, batch_size=4, micro_batch_size=4, warmup_steps=1, log_every=1, eval_every=2,
-                          eval_sequences=4, checkpoint_every=2, keep_checkpoints=1, threads=1)
+                          eval_sequences=4, checkpoint_every=2, keep_checkpoints=1, snapshots=2, threads=1)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
@@ -32,7 +33,7 @@ from shim import STOPPED, Shim
 
 from mini_bert.errors import MiniBertError
 
-REFUSED, BROKEN = 2, 70
+REFUSED, BROKEN, UNOPENED = 2, 70, 71
 CRASH, KILL, RACE, FULL, TWO_STEPS = "crash", "SIGKILL", "race", "full disk", "crash, without exchange"
 LEAST_REST = 20               # attempts of the last two kinds, whatever time it is
 
@@ -50,8 +51,6 @@ def forked(work: Callable[[], None]) -> int:
         code = REFUSED if "\n" not in str(error) else BROKEN
         os.write(2, f"refused: {error}\n".encode()) if os.environ.get("TORTURE_SAYS") else None
     except BaseException:
-        import traceback
-
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -115,10 +114,9 @@ class Trial:
             return f"it ended with {code}"
         if self.command.exact and visible(self.place) not in (self.old, self.new):
             return "what is visible is neither the old state nor the new one"
-        if run(lambda: self.command.check(self.place)) != 0:
-            return "what is visible does not open"
-        if run(lambda: self.command.act(self.place)) != 0:
-            return "the same command then fails"
+        after = run(self.check_and_act)
+        if after != 0:
+            return "what is visible does not open" if after == UNOPENED else "the same command then fails"
         if left := hidden(self.place):
             return f"it leaves {left}"
         now = visible(self.place)
@@ -127,6 +125,16 @@ class Trial:
         if wrong := [name for name in self.command.same if now.get(name) != self.new[name]]:
             return f"the same command then makes another {wrong}"
         return None
+
+    def check_and_act(self) -> None:
+        """In one process, as starting one takes longer than most commands."""
+        try:
+            self.command.check(self.place)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(UNOPENED)
+        self.command.act(self.place)
 
     # ---------------------------------------------------------------- the attempts
 
@@ -226,6 +234,17 @@ def torture(work: Work) -> tuple[Counter[str], list[str], str]:
                 break
     tried = ", ".join(f"{kind} {count}" for kind, count in counts.items())
     return counts, failures, f"{work.name}: {trial.operations} crash points; {tried}{cut}"
+
+
+def sample(name: str, seed: int) -> list[str]:
+    """What goes wrong at a few crash points, kills and races of one command."""
+    with TemporaryDirectory(dir=scratch(), prefix="torture-") as folder:
+        os.environ["MINI_BERT_CACHE"] = f"{folder}/cache"
+        command = next(command for command in COMMANDS if command.name == name)
+        points, kills, races = (1, 0, 0) if command.slow else (3, 2, 1)
+        return [f"seed {seed}: {kind} {number}: {problem}" for kind, number, problem
+                in attempts(Trial(command, Path(folder) / "trial"), Random(seed), points, kills, races)
+                if problem is not None]
 
 
 def main() -> int:

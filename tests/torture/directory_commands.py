@@ -13,7 +13,8 @@ from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
 from mini_bert.training.loop import Listener
 from mini_bert.training.runs.run import resume_run, start_run
 
-RUN = ("made/config.yaml", "made/best/model.safetensors", "made/final/model.safetensors")
+RUN = ("made/config.yaml", "made/best/model.safetensors", "made/final/model.safetensors",
+       "made/snapshots/step-1/model.safetensors", "made/snapshots/step-4/model.safetensors")
 
 
 def train_tokenizer(folder: Path, size: int = 60) -> None:
@@ -58,9 +59,9 @@ def check_run(folder: Path) -> None:
     made = folder / "made"
     if made.exists():
         resume_run(made).lock.release()
-        for name in ("best", "final"):
-            if (made / name).exists():
-                mini_bert.load(made / name)
+        for place in (made / "best", made / "final", *(made / "snapshots").glob("step-*")):
+            if place.exists():
+                mini_bert.load(place)
 
 
 def read_corpus(place: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from beginnings import MODEL, Command, cli, text, tokenizer, with_model, with_run
 
 from mini_bert import MiniBERT
+from mini_bert.analysis.timeline.record import read_timeline
 from mini_bert.core.task_model import TaskModel
 from mini_bert.evaluation.tasks.storage import save_task
 from mini_bert.exercises.graded import exercise
@@ -85,6 +86,17 @@ def read_cache(folder: Path) -> None:
         json.loads(file.read_bytes())
 
 
+def timeline(folder: Path) -> None:
+    os.environ["MINI_BERT_CACHE"] = str(folder / "made")
+    cli("timeline", folder / "run", "--only", "loss", "--threads", 1)
+
+
+def check_timeline(folder: Path) -> None:
+    read_cache(folder)
+    if (folder / "run" / "timeline.json").exists():
+        assert read_timeline(folder / "run").steps == [1, 4]
+
+
 FILE_COMMANDS = [
     Command("embed --out", with_model, lambda f: cli("embed", f / "text.txt", "-m", f / "model", "-o", f / "made.npy"),
             read_vectors),
@@ -105,5 +117,6 @@ FILE_COMMANDS = [
                                                           f / "made.html"), whole_page,
             slow=True),
     Command("evaluate --report", with_model, evaluate, whole_page, exact=False, slow=True),
+    Command("timeline", with_run, timeline, check_timeline, exact=False, same=("run/timeline.json",)),
     Command("blimp", with_pairs, blimp, read_cache, exact=False),
 ]

@@ -39,7 +39,7 @@ from mini_bert.fit.request import read_result
 from mini_bert.lab.experiment import Experiment
 from mini_bert.lab.outcomes import kept
 from mini_bert.lab.runs import Curve, read_curve
-from mini_bert.report.figures import confusion, probe_accuracy
+from mini_bert.report.figures import confusion, probe_accuracy, timeline
 from mini_bert.text.byte_bpe.learn import count_words, learn_tokenizer
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
@@ -75,6 +75,12 @@ YAML = ("# a config\nmodel:\n  num_layers: 2\n  hidden_size: 16\n  num_heads: 2\
 _LEVEL = {"mean": 0.5, "low": 0.4, "high": 0.6, "values": 3}
 PROBE = {"rows": [{"probe": "linear", "layer": 0, "accuracy": _LEVEL, "random": _LEVEL, "control": _LEVEL}],
          "baselines": {"majority": {"accuracy": 0.3}}}
+
+
+TIMELINE = {"format": 1, "run": "mini", "parameters": 9, "steps": [1, 4], "tokens": [0, 99], "panels": [
+    {"name": "blimp", "title": "BLiMP", "unit": "share", "apart": apart, "columns": {"BLiMP": "all"}, "lines": [
+        {"name": "all", "values": [0.5, None], "low": [0.4, None], "high": [0.6, None], "levels": {"chance": 0.5}}]}
+    for apart in (False, True)], "sizes": {"pairs": 10}, "seed": 0, "notes": ["none"]}
 
 
 class Subject(NamedTuple):
@@ -308,6 +314,7 @@ SUBJECTS: dict[str, Subject] = {
                          lambda folder: _load_agreement(folder / "a"), ("a.text", "a.gold")),
     "compressed text": Subject(_write_compressed, _read_compressed, ("text.gz", "text.xz", "text.bz2")),
     "cache": Subject(_write_cached, _read_cached, ("entry.json",)),
+    "timeline": file("timeline.json", json.dumps(TIMELINE), timeline),
     "output of probe": file("probe.json", json.dumps(PROBE), probe_accuracy),
     "labels": file("labels.tsv", "yes\tno\nno\tno\nyes\tyes\n", confusion),
     "progress": Subject(lambda folder: ProgressFile(folder).note_hint("relu", 2), ProgressFile, ("exercises.json",)),

@@ -41,8 +41,8 @@ class Swapped(CorpusObjective):
 
     main = "swapped"
 
-    def __init__(self, model, *, micro_batch_size=16, seed=0, std=0.1):
-        self.model, self.size, self.losses = model, micro_batch_size, {"swapped": 1.0}
+    def __init__(self, model, passes, *, seed=0, std=0.1):
+        self.model, self.passes, self.losses = model, passes, {"swapped": 1.0}
         self.head = Parameters([ParamSpec("W", (model.config.hidden_size, 2), std), ParamSpec("b", (2,))], model.dtype)
         self.head.initialise(seed)
         self.params = join({"": model.params, "swapped.": self.head})
@@ -56,7 +56,8 @@ class Swapped(CorpusObjective):
         return [_Halves(batches, 0)[step] for step in range(2)]
 
     def micro_batches(self, batch):
-        return [tuple(field[i : i + self.size] for field in batch) for i in range(0, len(batch[0]), self.size)]
+        size = self.passes.rows_at_a_time(*batch[0].shape)
+        return [tuple(field[i : i + size] for field in batch) for i in range(0, len(batch[0]), size)]
 
     def counts(self, part):
         return {self.main: len(part[2])}
@@ -71,7 +72,7 @@ class Swapped(CorpusObjective):
         return hidden @ self.head["W"] + self.head["b"], hidden, cache
 
     def add_gradients(self, part, grads, key, factors):
-        scores, hidden, cache = self._scores(part, dropout_key=key)
+        scores, hidden, cache = self._scores(part, dropout_key=key, **self.passes.keeping)
         loss, kept = cross_entropy_forward(scores, part[2])
         dscores = cross_entropy_backward(factors[self.main], kept)
         grads.add("swapped.W", hidden.T @ dscores)
@@ -95,8 +96,8 @@ class TwoModels(MaskedLM):
 
     main = "masked"
 
-    def __init__(self, model, *, micro_batch_size=16, recompute=False, seed=0):
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+    def __init__(self, model, passes, *, seed=0):
+        super().__init__(model, passes)
         self.generator = MiniBERT(replace(model.config, num_layers=1), dtype=model.dtype, seed=seed + 1)
         self.params = join({"": model.params, "generator.": self.generator.params},
                            ties=[Tie("generator.token_embeddings", "token_embeddings")])
@@ -110,7 +111,8 @@ class TwoModels(MaskedLM):
         sums = {"length": float(part.attention_mask.sum())}       # weight 0: only measured
         for name, model, its in (("masked", self.model, grads),
                                  ("generator", self.generator, PrefixedGradients(grads, "generator."))):
-            sums[name], _ = add_mlm_gradients(model, its, *part[:4], dropout_key=key, factor=factors[name])
+            sums[name], _ = add_mlm_gradients(model, its, *part[:4], dropout_key=key, factor=factors[name],
+                                              **self.passes.keeping)
         return sums
 
 
@@ -133,8 +135,8 @@ class Adaptive(MaskedLM):
 
     main = "adaptive"
 
-    def __init__(self, model, **settings):
-        super().__init__(model, **settings)
+    def __init__(self, model, passes):
+        super().__init__(model, passes)
         self.weights, self.level, self.heard = np.ones(model.config.vocab_size), 1.0, []
 
     def batches(self, corpus, config):

@@ -6,6 +6,7 @@ import pytest
 from mini_bert import MiniBERT, MiniBERTGradients, ModelConfig, NumericalError
 from mini_bert.core.gradients import add_mlm_gradients
 from mini_bert.objectives.masked import MaskedLM, masked_predictions, micro_batches
+from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.update import BatchGradients
@@ -32,7 +33,7 @@ def test_any_number_of_threads_gives_the_same_bits(config):
     results = []
     for threads in (1, 2, 3):
         with workers(threads) as team:
-            computed = BatchGradients(MaskedLM(model, micro_batch_size=3), team)
+            computed = BatchGradients(MaskedLM(model, PassOptions(3)), team)
             computed.compute(batch(seed=5), 0, 1)             # what a step leaves must not show in the next
             loss = computed.compute(batch(), 0, 2)
         results.append((loss, computed.gradients.flat.copy()))
@@ -46,7 +47,7 @@ def test_micro_batches_add_up_to_the_whole_batch(config, recompute):
     whole = MiniBERTGradients(model)
     expected = whole.accumulate_mlm(*batch()[:4])
     for size in (1, 3, 10):
-        computed = BatchGradients(MaskedLM(model, micro_batch_size=size, recompute=recompute), Workers(1))
+        computed = BatchGradients(MaskedLM(model, PassOptions(size, recompute=recompute)), Workers(1))
         loss = computed.compute(batch())
         assert loss["masked"].total == pytest.approx(expected[0], rel=1e-12)
         assert loss["masked"].count == expected[1]
@@ -55,7 +56,7 @@ def test_micro_batches_add_up_to_the_whole_batch(config, recompute):
 
 def test_recomputing_gives_the_same_bits_with_dropout():
     model = MiniBERT(CONFIGS[0])
-    kept, again = (BatchGradients(MaskedLM(model, micro_batch_size=4, recompute=recompute), Workers(1))
+    kept, again = (BatchGradients(MaskedLM(model, PassOptions(4, recompute=recompute)), Workers(1))
                    for recompute in (False, True))
     assert kept.compute(batch(), 7, 3) == again.compute(batch(), 7, 3)
     assert np.array_equal(kept.gradients.flat, again.gradients.flat)
@@ -64,7 +65,7 @@ def test_recomputing_gives_the_same_bits_with_dropout():
 def test_a_step_that_failed_leaves_nothing_behind():
     model = MiniBERT(CONFIGS[0])
     with workers(2) as team:
-        computed = BatchGradients(MaskedLM(model, micro_batch_size=2), team)
+        computed = BatchGradients(MaskedLM(model, PassOptions(2)), team)
         expected = computed.compute(batch())
         gradients = computed.gradients.flat.copy()
         good = model.params["W1_1"].copy()
@@ -116,6 +117,6 @@ def test_an_objective_may_run_the_model_twice(threads):
     once = MiniBERTGradients(model)
     once.accumulate_mlm(*batch()[:4])
     with workers(threads) as team:
-        computed = BatchGradients(Twice(model, micro_batch_size=3), team)
+        computed = BatchGradients(Twice(model, PassOptions(3)), team)
         computed.compute(batch())
     np.testing.assert_allclose(computed.gradients.flat, 2 * once.gradients.flat, rtol=1e-10, atol=1e-12)

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from mini_bert import CheckpointError, ConfigError
+from mini_bert import CheckpointError, ConfigError, ModelConfig
 from mini_bert.errors import DataError
 from mini_bert.lab.comparison import compare
 from mini_bert.lab.experiment import Experiment
+from mini_bert.lab.outcomes import kept
 from mini_bert.lab.ruler import Ruler, RulerSizes, Tuning
 from mini_bert.lab.runs import final_settings, perform, run_directory, summary
 from mini_bert.lab.step_times import relative_step_time
 from mini_bert.report.lab_page import lab_page
+from mini_bert.training.config import TrainingConfig
 from mini_bert.training.update import Update
 
 TINY = ["model.vocab_size=60", "model.max_seq_length=16"]
@@ -88,23 +90,26 @@ def test_a_run_names_its_own_model_and_way_of_training():
 
 
 def test_a_budget_of_tokens_or_flops_is_the_same_for_every_model(corpus, tmp_path):
-    runs = {"one": [], "two": ["model.num_layers=4"], "more": ["training.batch_size=8"]}
+    runs = {"one": [], "two": ["model.num_layers=4"], "more": ["training.batch_size=8"],
+            "grows": ["training.batch_size=4 -> 12"]}
     steps = {}
     for budget in ({"tokens": "2e3"}, {"flops": 3e7}):
         plan = Experiment.from_dict({**SHORT, **budget, "runs": runs})
         assert plan.budget is not None
-        steps[next(iter(budget))] = [final_settings(plan, name, 0, corpus, tmp_path)[1].steps for name in runs]
-    one, two, more = steps["tokens"]
+        steps[next(iter(budget))] = [final_settings(plan, name, 0, corpus, tmp_path / plan.budget.kind)[1].steps
+                                     for name in runs]
+    one, two, more, grows = steps["tokens"]
     assert one == two == pytest.approx(2000 / (4 * 16), rel=0.3)
     assert more == pytest.approx(one / 2, abs=2)
-    one, two, more = steps["flops"]
+    assert grows == pytest.approx(more, abs=2)        # on average it has as many
+    one, two, more, grows = steps["flops"]
     assert two < 0.75 * one                           # more layers, fewer steps
     assert more == pytest.approx(one / 2, rel=0.1)
 
 
 def test_a_run_of_equal_time_has_as_many_steps_as_its_measured_cost_allows(corpus, tmp_path, monkeypatch):
     measured: list[str] = []
-    monkeypatch.setattr("mini_bert.lab.runs.relative_step_time",
+    monkeypatch.setattr("mini_bert.lab.budget.relative_step_time",
                         lambda run, shared, corpus: measured.append(run[0].num_layers) or run[0].num_layers / 2)
     plan = Experiment.from_dict({**SHORT, "equal_time": 2e3, "runs": {"same": [], "deep": ["model.num_layers=4"]}})
     steps = {name: [final_settings(plan, name, seed, corpus, tmp_path)[1].steps for seed in (0, 1)]
@@ -145,6 +150,22 @@ def test_a_result_is_not_computed_again_after_its_run_has_been_removed(corpus, t
     file.write_text(file.read_text().replace('"steps": 3', '"steps": 4'))
     (failure,) = compare(plan, tmp_path, data=corpus.directory).failures.values()
     assert "its digest differs" in failure
+
+
+def test_a_result_that_is_older_than_a_setting_counts_if_the_setting_has_its_default(tmp_path):
+    old = {"training": {"steps": 5}, "runs": {"model": {"num_layers": 2}}}
+    assert kept(tmp_path, "one", old, lambda: {"loss": 1.0}) == {"loss": 1.0}
+    now = {"training": {**TrainingConfig().to_dict(), "steps": 5},
+           "runs": {"model": {**ModelConfig().to_dict(), "num_layers": 2}}}
+    assert kept(tmp_path, "one", now, dict) == {"loss": 1.0}
+    now["training"]["snapshots"] = 3
+    with pytest.raises(CheckpointError, match="snapshots=0 and not 3"):
+        kept(tmp_path, "one", now, dict)
+
+
+def test_runs_of_an_experiment_keep_snapshots_only_if_it_asks_for_them():
+    plan = Experiment.from_dict({"config": "mini", "runs": {"one": [], "two": ["training.snapshots=20"]}})
+    assert [plan.settings(name, 0)[1].snapshots for name in plan.runs] == [0, 20]
 
 
 def test_two_jobs_give_the_runs_and_figures_of_one(corpus, folder, tmp_path):

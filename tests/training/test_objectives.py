@@ -10,7 +10,7 @@ from killed_runs import assert_same, whole_and_resumed
 from mini_bert import CheckpointError, ConfigError, MiniBERT, ModelConfig, import_file
 from mini_bert.analysis.doctor.run_record import RunRecord
 from mini_bert.checks.heads import check_objective
-from mini_bert.core.gradients import add_mlm_gradients
+from mini_bert.core.gradients import mlm_gradients
 from mini_bert.core.registry import parse_sum, restored_registry
 from mini_bert.objectives.making import objective_from
 from mini_bert.report.run_page import run_page
@@ -44,8 +44,8 @@ def test_the_gradient_of_every_loss_agrees_with_finite_differences(words):
 
 
 def test_a_backward_that_forgets_its_factor_is_noticed(monkeypatch):
-    monkeypatch.setattr("mini_bert.objectives.masked.add_mlm_gradients",
-                        lambda *given, **options: add_mlm_gradients(*given, **{**options, "factor": 1.0}))
+    monkeypatch.setattr("mini_bert.objectives.masked.mlm_gradients",
+                        lambda *given, **options: mlm_gradients(*given, **{**options, "factor": 1.0}))
     assert min(result.error for result in check_objective("masked", SMALL)) > 1e-2
 
 
@@ -139,7 +139,7 @@ def test_one_objective_of_weight_one_is_itself(model_config):
     ({"objective": ""}, "at least one word"), ({"objective": "masked swapped"}, r"'\+' is expected before 'swapped'"),
     ({"objective": "masked + 0.5"}, "a word is expected at its end"),
     ({"objective": "masked + unknown"}, "'unknown' is not a choice"),
-    ({"objective": "masked(speed=3)"}, r"masked\(speed=3\) cannot be made: .*its options are micro_batch_size"),
+    ({"objective": "masked(speed=3)"}, r"masked\(speed=3\) cannot be made: .*its options are none"),
     ({"objective": SUM, "main_loss": "accuracy"}, "there is no loss 'accuracy'; the objective has masked, swapped"),
     ({"optimiser": "adamw(speed=3)"}, r"adamw\(speed=3\) cannot be made"),
     ({"optimiser": "adamw(beta1=2)"}, r"beta1 must be in \[0, 1\)"),

@@ -11,7 +11,7 @@ from mini_bert.objectives.masked import MaskedLM
 from mini_bert.objectives.one_pass import OnePass, in_one_pass
 from mini_bert.objectives.token_order import shuffled
 from mini_bert.objectives.weighted_sum import Term
-from mini_bert.text.sentence_pairs import RandomPairs
+from mini_bert.text.sequences.pairs import RandomPairs
 from mini_bert.training.config import make_objective
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run

@@ -5,6 +5,7 @@ import pytest
 
 from mini_bert import MiniBERT, MiniBERTGradients, ModelConfig
 from mini_bert.objectives.masked import MaskedLM
+from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
@@ -44,7 +45,7 @@ def test_gradients_are_those_of_a_plain_store(threads):
     plain = MiniBERTGradients(model)
     loss, count = plain.accumulate_mlm(*batch[:4])
     with workers(threads) as team:
-        computed = BatchGradients(MaskedLM(model, micro_batch_size=2), team)
+        computed = BatchGradients(MaskedLM(model, PassOptions(2)), team)
         found = computed.compute(batch)["masked"]
     assert (found.total, found.count) == (pytest.approx(loss, rel=1e-12), count)
     np.testing.assert_allclose(computed.gradients.flat, plain.gradients.flat, rtol=1e-10, atol=1e-12)

@@ -21,6 +21,7 @@ from ...evaluation.result import Result
 from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...text.tokenizer import Tokenizer
 from ...text.vocabulary import Vocabulary
+from ..passes.forward_steps import forward_pass
 from ..passes.sequences import read_sentence
 
 # A head with nearly uniform attention is broad. Otherwise it has the type with the largest weight among those that
@@ -162,13 +163,18 @@ def punctuation_ids(vocabulary: Vocabulary) -> BoolArray:
 
 @dataclass(frozen=True)
 class QueryKey(Result):
-    """One attention score by dimension: Q and K (d_k,) of a pair of tokens, and each dimension's term."""
+    """One attention score by dimension: Q and K (d_k,) of a pair of tokens as they are multiplied, and the terms.
+
+    Score terms may have changed Q and K before, as rotary positions do, and add what is in `biases`. A key that the
+    query may not see has the score minus infinity.
+    """
 
     query: str
     key: str
     Q: Array
     K: Array
     terms: Floats                         # Q K / sqrt(d_k), dimension by dimension
+    biases: dict[str, float]              # by the name of the step that adds it
     score: float
     weight: float                         # after softmax
 
@@ -181,8 +187,12 @@ def query_key_terms(model: MiniBERT, tokenizer: Tokenizer, text: str, layer: int
     for name, value, size in (("layer", layer, L), ("head", head, A), ("query", query, T), ("key", key, T)):
         if not 0 <= value < size:
             raise InputError(f"There is no {name} {value}; choose 0 to {size - 1}.")
-    _, cache = model.encode(sentence.ids[None])
-    Q, K = of_layer(cache, "Q", layer)[0, head, query], of_layer(cache, "K", layer)[0, head, key]
+    passed, at = forward_pass(model, sentence.ids, sentence.tokens), (head, query, key)
+    weight = of_layer(passed.arrays, "attention_weights", layer)[at]
+    scores = passed[f"scores_{layer}"]
+    q, k, *added = scores.inputs
+    Q, K = passed[q].array[head, query], passed[k].array[head, key]
     terms = Q.astype(np.float64) * K / np.sqrt(len(Q))
-    return QueryKey(sentence.tokens[query], sentence.tokens[key], Q, K, terms, float(terms.sum()),
-                    float(of_layer(cache, "attention_weights", layer)[0, head, query, key]))
+    biases = {name: float(np.broadcast_to(passed[name].array, scores.shape)[at]) for name in added}
+    score = -np.inf if np.isneginf(scores.array[at]) else float(terms.sum()) + sum(biases.values())
+    return QueryKey(sentence.tokens[query], sentence.tokens[key], Q, K, terms, biases, score, float(weight))

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.model import MiniBERT
-from ...evaluation.probabilities import Floats, probabilities, target_losses
+from ...evaluation.probabilities import probabilities, target_losses
 from ...evaluation.representations.geometry import compute_anisotropy, compute_effective_dimensionality
 from ...objectives.masked import masked_predictions
 from ...text.batches import MLMBatch
 from ...text.vocabulary import Vocabulary
 from ...training.workers import Workers
+from ..dynamics.dead_units import Tokens, dead_units
 from ..dynamics.sensitivity import PredictionSpread, prediction_spread
 from .run_record import RunRecord, Unavailable
 
 _BATCHES = 8                  # held-out batches: about five hundred predictions, thousands of tokens
-_OFF = 1e-6                   # a unit is off below this share of the layer's largest activation; with ReLU exactly at 0
 
 
 @dataclass(frozen=True)
@@ -46,29 +46,24 @@ def checkpoint_stats(run: RunRecord) -> CheckpointStats:
     model.require_words()
     vocabulary = run.corpus.tokenizer.vocabulary
     batches = sample_batches(run)
-    hidden, logits, largest = [], [], [np.zeros(model.config.intermediate_size)] * model.config.num_layers
+    hidden, logits = [], []
     tokens = 0
     for batch in batches:
-        states, cache = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types)
+        states, _ = model.encode(batch.target_ids, batch.attention_mask, token_types=batch.token_types,
+                                 forward_only=True)
         ordinary = batch.attention_mask & vocabulary.ordinary[batch.target_ids]
         hidden.append(states[ordinary])
         tokens += int(batch.attention_mask.sum())
-        largest = [np.maximum(before, np.abs(cache[f"ffn_activation_{i}"][batch.attention_mask]).max(axis=0))
-                   for i, before in enumerate(largest)]
         answers, _ = model.forward(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
                                    positions=batch.mask_positions)
         logits.append(answers)
     rows, answers = np.concatenate(hidden), np.concatenate(logits)
     specials = np.flatnonzero(~vocabulary.ordinary)
     return CheckpointStats(
-        int(state.get("step", 0)), tokens, [_dead_share(layer) for layer in largest],
+        int(state.get("step", 0)), tokens,
+        dead_units(model, [Tokens(batch.target_ids, batch.attention_mask, batch.token_types) for batch in batches]),
         compute_anisotropy(rows).mean_cosine, compute_effective_dimensionality(rows), prediction_spread(answers),
         _special_probability(model, batches, vocabulary), float(probabilities(answers)[:, specials].sum(axis=1).mean()))
-
-
-def _dead_share(largest: Floats) -> float:
-    """The share of units that are off at every token, given the largest activation of each."""
-    return float((largest <= _OFF * largest.max(initial=0)).mean())
 
 
 def _special_probability(model: MiniBERT, batches: list[MLMBatch], vocabulary: Vocabulary) -> float:

@@ -20,7 +20,7 @@ from ...errors import CheckpointError, InputError, MiniBertError
 from ...evaluation.probabilities import Floats
 from ...evaluation.representations.geometry import compute_effective_rank, compute_layer_similarity, layer_states
 from ...evaluation.result import Result
-from ...training.runs.checkpoints import list_checkpoints
+from ...training.runs.snapshots import kept_models
 from ..batches import DataBatch, as_batch
 
 Checkpoint = MiniBERT | str | PathLike[str]
@@ -153,7 +153,7 @@ def representation_evolution(model_checkpoints: Sequence[Checkpoint] | str | Pat
 
 def checkpoint_models(given: Sequence[Checkpoint] | str | PathLike[str],
                       left_out: list[str] | None = None) -> Iterator[tuple[int, MiniBERT]]:
-    """The step and the model of each checkpoint: a model or a directory, or all of a run's directory.
+    """The step and the model of each checkpoint: a model or a directory, or all that a run's directory has.
 
     With `left_out`, a checkpoint that cannot be read is no error; the reason is added to the list.
     """
@@ -173,10 +173,9 @@ def checkpoint_models(given: Sequence[Checkpoint] | str | PathLike[str],
 
 
 def run_checkpoints(run: str | PathLike[str]) -> list[Path]:
-    """The checkpoints of a run, oldest first; without numbered ones, `best` and `final`."""
+    """The checkpoints and snapshots of a run, oldest first; without numbered ones, `best` and `final`."""
     directory = Path(run)
-    numbered = list_checkpoints(directory / "checkpoints")[::-1]
-    found = numbered or [directory / name for name in ("best", "final") if (directory / name).is_dir()]
+    found = kept_models(directory) or [directory / name for name in ("best", "final") if (directory / name).is_dir()]
     if not found:
         raise CheckpointError(f"{directory} has no checkpoints.")
     return found

@@ -22,6 +22,7 @@ _GREEK = {"xhat": "x̂", "beta": "β", "gamma": "γ", "eps": "ε", "mu": "μ", "
           "phi": "φ", "pi": "π"}
 _SIGNS = {"*": "⊙", "-": "−"}
 _APPLY, _TIMES = "<mo>&#x2061;</mo>", "<mo>&#x2062;</mo>"         # invisible: a function's argument, a product
+_GAP = '<mspace width="0.2em"/>'
 Value = TypeVar("Value")
 
 
@@ -178,7 +179,7 @@ class _MathML:
             if sign == "/":
                 parts = [f"<mfrac>{_row(parts)}{value}</mfrac>"]
             else:
-                parts += [_TIMES if sign == " " else f"<mo>{_SIGNS[sign]}</mo>", value]
+                parts += [_times(value) if sign == " " else f"<mo>{_SIGNS[sign]}</mo>", value]
         return _row(parts)
 
     def sum(self, first: str, rest: list[tuple[str, str]]) -> str:
@@ -198,6 +199,11 @@ def _math(equations: tuple[str, ...]) -> str:
     inside = rows[0] if len(rows) == 1 else \
         "<mtable>" + "".join(f"<mtr><mtd>{row}</mtd></mtr>" for row in rows) + "</mtable>"
     return f'<math xmlns="{NAMESPACE}">{inside}</math>'
+
+
+def _times(factor: str) -> str:
+    """The sign of a product before this factor: a gap where the factor begins with a word."""
+    return _TIMES + (_GAP if re.match(r"(<mrow>|<msub>)*<mi>[^<]{2}", factor) else "")
 
 
 def _row(parts: list[Any]) -> str:

@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...evaluation.metrics import target_ranks
 from ...evaluation.probabilities import Floats, entropy, log_softmax
 from ...text.tokenizer import Tokenizer
-from .sequences import read_sentence
+from .sequences import masks_in, read_sentence
 
 
 class Guess(NamedTuple):
@@ -101,5 +101,5 @@ def lens_of_text(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequ
                  positions: Sequence[int] | None = None) -> LogitLens:
     """The lens of a text, by default at its [MASK]s, or everywhere if it has none."""
     sentence = read_sentence(model, tokenizer, text, mask=mask)
-    masked = np.flatnonzero(sentence.ids == tokenizer.vocabulary.mask).tolist()
-    return logit_lens(model, sentence.ids, positions if positions is not None else masked or None)
+    asked = sorted({*masks_in(sentence.ids, tokenizer), *sentence.positions})
+    return logit_lens(model, sentence.ids, positions if positions is not None else asked or None)

@@ -20,7 +20,7 @@ from ...evaluation.probabilities import Floats
 from ...evaluation.result import Result
 from ...text.tokenizer import Tokenizer
 from .forward_steps import hooked_values
-from .sequences import read_sentence
+from .sequences import masks_in, read_sentence, row_asked
 
 SITES = ("hidden", "attention_output", "ffn_output")
 
@@ -109,11 +109,11 @@ def patch_texts(model: MiniBERT, tokenizer: Tokenizer, clean: str, corrupted: st
     """As `patch_activations`, of two texts, read at their [MASK] unless another position is given."""
     texts = [read_sentence(model, tokenizer, text, mask=mask) for text in (clean, corrupted)]
     if position is None:
-        masks = np.flatnonzero(texts[0].ids == tokenizer.vocabulary.mask)
+        masks = masks_in(texts[0].ids, tokenizer)
         if len(masks) != 1:
             raise InputError(f"The clean text has {len(masks)} [MASK]s; say at which position the answers are read.")
-        position = int(masks[0])
-    words = [read_sentence(model, tokenizer, clean, targets={position: word}).targets[position]
-             for word in (answer, other)]
-    found = patch_activations(model, texts[0].ids, texts[1].ids, position, *words, site=site)
+        position = masks[0]
+    row = row_asked(model, position)
+    words = [read_sentence(model, tokenizer, clean, targets={position: word}).targets[row] for word in (answer, other)]
+    found = patch_activations(model, texts[0].ids, texts[1].ids, row, *words, site=site)
     return Patching(**{**vars(found), "tokens": (texts[0].tokens, texts[1].tokens)})

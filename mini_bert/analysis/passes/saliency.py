@@ -3,26 +3,29 @@
     gradient x input        a_t = x_t . d f / d x_t
     integrated gradients    a_t = (x_t - b_t) . integral over s in [0, 1] of d f / d x_t at b + s (x - b)
 
-x are the token embeddings, before positions are added; f is the logit of a word at a position, or the difference of
-two words' logits; b is a baseline. Integrated gradients are complete: they add up to f(x) - f(b) (Sundararajan et al.
-2017), on all of the line and on every part of it. So the error of each part is known, and the parts with the largest
-are halved until the points are used up. What they leave over is reported.
+x are the token embeddings, before positions are added; f is the logit of a word at a position, or of a label of the
+whole text, or the difference of two logits; b is a baseline. Integrated gradients are complete: they add up to
+f(x) - f(b) (Sundararajan et al. 2017), on all of the line and on every part of it. So the error of each part is known,
+and the parts with the largest are halved until the points are used up. What they leave over is reported.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...core.arrays import Array, IntArray
+from ...core.arrays import Array, BoolArray, IntArray
 from ...core.inputs import check_ids
 from ...core.model import MiniBERT
+from ...core.modules.heads.tasks import Answers
+from ...core.ops.softmax import softmax_forward
+from ...core.task_model import TaskModel
 from ...errors import InputError
 from ...evaluation.probabilities import Floats
 from ...text.tokenizer import Tokenizer
-from .sequences import read_sentence
+from .sequences import read_sentence, row_asked
 from .value_gradients import value_gradients
 
 STEPS = 33                    # points on the line, ends included
@@ -36,7 +39,7 @@ class Saliency:
     """What each token adds to the output, and each of its dimensions."""
 
     method: str
-    position: int
+    position: int | None                  # None for a label of the whole text
     target: int
     against: int | None
     attributions: Floats                  # (T,)
@@ -45,6 +48,7 @@ class Saliency:
     baseline_output: float | None = None  # f(b), of integrated gradients
     error: float | None = None            # of the integral: the sum of the errors of all parts of the line
     tokens: list[str] | None = None
+    probability: float | None = None      # of the target, among everything that the model could answer
 
     @property
     def gap(self) -> float | None:
@@ -56,21 +60,23 @@ class Saliency:
     def to_dict(self) -> dict[str, Any]:
         return {"method": self.method, "position": self.position, "target": self.target, "against": self.against,
                 "attributions": self.attributions.tolist(), "output": self.output,
-                "baseline_output": self.baseline_output, "error": self.error, "gap": self.gap, "tokens": self.tokens}
+                "baseline_output": self.baseline_output, "error": self.error, "gap": self.gap, "tokens": self.tokens,
+                "probability": self.probability}
 
 
-def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int, target: int,
+def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
                          against: int | None = None) -> Saliency:
     """To first order, what the output would lose if a token's embedding were zero."""
     run = _Output(model, ids, position, target, against)
     outputs, gradients = run.at(run.x[None])
     by_dimension = gradients[0] * run.x
     return Saliency("gradient x input", position, target, against, by_dimension.sum(axis=1), by_dimension,
-                    float(outputs[0]))
+                    float(outputs[0]), probability=run.probability())
 
 
-def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None = None,
-                         *, baseline: int | npt.ArrayLike | None = None, steps: int = STEPS) -> Saliency:
+def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
+                         against: int | None = None, *, baseline: int | npt.ArrayLike | None = None,
+                         steps: int = STEPS) -> Saliency:
     """Along the straight line from a baseline: zeros, the embedding of one piece (an id), or an array (T, H).
 
     At most `steps` points of the line are computed.
@@ -83,7 +89,7 @@ def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int, tar
     line.refine(steps)
     by_dimension = (run.x - b) * line.mean_gradient()
     return Saliency("integrated gradients", position, target, against, by_dimension.sum(axis=1), by_dimension,
-                    line.outputs[line.last], line.outputs[0], float(line.errors().sum()))
+                    line.outputs[line.last], line.outputs[0], float(line.errors().sum()), probability=run.probability())
 
 
 METHODS = {"gradient x input": gradient_times_input, "integrated gradients": integrated_gradients}
@@ -94,20 +100,30 @@ def explain_prediction(model: MiniBERT, tokenizer: Tokenizer, text: str, positio
                        steps: int = STEPS) -> Saliency:
     """Which tokens of a text speak for `target` at a position (and not for `against`).
 
-    The baseline of integrated gradients is a text of [MASK]s: the model's own word for nothing known.
+    The baseline of integrated gradients is a text of [MASK]s, the model's own word for nothing known, or zeros where
+    the vocabulary has none. A causal model's prediction is read in the row before the position.
     """
     if method not in METHODS:
         raise InputError(f"There is no method {method!r}; choose {' or '.join(METHODS)}.")
     sentence = read_sentence(model, tokenizer, text, mask=mask, targets={position: target})
-    wanted = sentence.targets[position]
+    row = row_asked(model, position)
+    wanted = sentence.targets[row]
     other = None if against is None else \
-        read_sentence(model, tokenizer, text, targets={position: against}).targets[position]
+        read_sentence(model, tokenizer, text, targets={position: against}).targets[row]
     if method == "integrated gradients":
-        found = integrated_gradients(model, sentence.ids, position, wanted, other,
-                                     baseline=tokenizer.vocabulary.mask, steps=steps)
+        found = integrated_gradients(model, sentence.ids, row, wanted, other,
+                                     baseline=tokenizer.vocabulary.roles.get("mask"), steps=steps)
     else:
-        found = gradient_times_input(model, sentence.ids, position, wanted, other)
-    return Saliency(**{**vars(found), "tokens": sentence.tokens})
+        found = gradient_times_input(model, sentence.ids, row, wanted, other)
+    return replace(found, position=position, tokens=sentence.tokens)
+
+
+def explain_label(model: TaskModel, tokenizer: Tokenizer, text: str, label: int, *, steps: int = STEPS) -> Saliency:
+    """Which tokens of a text speak for a label, from a text of [MASK]s as above, or of padding where there is none."""
+    sentence, vocabulary = read_sentence(model, tokenizer, text), tokenizer.vocabulary
+    found = integrated_gradients(model, sentence.ids, None, label, steps=steps,
+                                 baseline=vocabulary.roles.get("mask", vocabulary.pad))
+    return replace(found, tokens=sentence.tokens)
 
 
 class _Line:
@@ -164,17 +180,20 @@ class _Line:
 class _Output:
     """f, and its gradient by the token embeddings, for several sets of embeddings at once."""
 
-    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int, target: int, against: int | None):
+    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int, against: int | None):
         self.model, self.position, self.target, self.against = model, position, target, against
-        if not model.modules.predicts_words:
+        if position is not None and not model.modules.predicts_words:
             raise InputError("This model has no MLM head, so there is no prediction to explain.")
+        if position is None and not (isinstance(model, TaskModel) and model.task.answers is Answers.SEQUENCE):
+            raise InputError("This model has no labels for whole texts, so there is no prediction to explain.")
         self.ids: IntArray = check_ids(np.asarray(ids)[None], model.config.vocab_size, "ids", "the vocabulary")[0]
-        if not 0 <= position < len(self.ids):
+        if position is not None and not 0 <= position < len(self.ids):
             raise InputError(f"There is no position {position}; the text's tokens are at 0 to {len(self.ids) - 1}.")
-        for word in (target, against):
-            if word is not None and not 0 <= word < model.config.vocab_size:
-                raise InputError(f"There is no piece {word}; the vocabulary's ids are 0 to "
-                                 f"{model.config.vocab_size - 1}.")
+        what, count = ("piece", model.config.vocab_size) if not isinstance(model, TaskModel) else \
+            ("label", model.task.outputs)
+        for answer in (target, against):
+            if answer is not None and not 0 <= answer < count:
+                raise InputError(f"There is no {what} {answer}; there are 0 to {count - 1}.")
         self.x: Floats = model.params["token_embeddings"][self.ids].astype(np.float64)
 
     def baseline(self, baseline: int | npt.ArrayLike | None) -> Floats:
@@ -191,6 +210,20 @@ class _Output:
             raise InputError(f"baseline has the shape {array.shape}; it must be {self.x.shape}.")
         return array
 
+    def _positions(self, sequences: int) -> BoolArray | None:
+        if self.position is None:
+            return None
+        positions = np.zeros((sequences, len(self.ids)), bool)
+        positions[:, self.position] = True
+        return positions
+
+    def probability(self) -> float:
+        """Of the target, at the text itself."""
+        logits, _ = self.model.forward(self.ids[None], positions=self._positions(1), forward_only=True)
+        shares = self.model.loss.values(logits) if isinstance(self.model, TaskModel) and self.position is None else \
+            softmax_forward(logits)[0]
+        return float(shares[0, self.target])
+
     def at(self, x: Floats) -> tuple[Floats, Floats]:
         """x (S, T, H) -> f (S,) and d f / d x (S, T, H)."""
         S, T, H = x.shape
@@ -200,9 +233,7 @@ class _Output:
         def hook(name: str, value: Array) -> Array:
             return rows if name == "token_vectors" else value
 
-        positions = np.zeros((S, T), bool)
-        positions[:, self.position] = True
-        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=positions, hook=hook)     # (S, V)
+        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=self._positions(S), hook=hook)   # (S, V)
         outputs = logits[:, self.target].astype(np.float64)
         dlogits = np.zeros_like(logits)
         dlogits[:, self.target] = 1

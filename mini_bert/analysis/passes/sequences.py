@@ -1,7 +1,11 @@
-"""A text as a model sees it: ids, tokens, and the words that are to be found behind masks."""
+"""A text as a model sees it: ids, tokens, and the words that are to be found.
+
+BERT finds a word behind a mask, in the row of the logits where the mask stands. A causal model reads only what comes
+before, so nothing is masked for it: it finds a word in the row before the word's own.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +24,7 @@ SHARE = 0.15                  # of the words, masked where a loss is wanted and 
 
 @dataclass(frozen=True)
 class Sentence(Result):
-    """One sequence, and at some positions the id that the model should find there."""
+    """One sequence, and for some rows of the logits the id that the model should find there."""
 
     ids: npt.NDArray[np.int64]            # (T,)
     tokens: list[str]
@@ -31,12 +35,24 @@ class Sentence(Result):
         return sorted(self.targets)
 
 
+def ahead(model: MiniBERT) -> int:
+    """How far behind its row of the logits a token stands: 1 if the model is causal."""
+    return int(model.modules.causal)
+
+
+def row_asked(model: MiniBERT, position: int) -> int:
+    """The row of the logits in which the token at this position is found."""
+    if position < ahead(model):
+        raise InputError("A causal model does not find the first token: nothing comes before it.")
+    return position - ahead(model)
+
+
 def read_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                   targets: Mapping[int, str | int] | None = None) -> Sentence:
     """[CLS] text [SEP]. The tokens at the positions `mask` become [MASK], and are its targets unless others are given.
 
     `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Position 0 is
-    that of [CLS].
+    that of [CLS]. For a causal model the tokens stay.
     """
     require_vocabulary(model, tokenizer)
     ids = tokenizer.encode(tokenizer.with_mask(text))
@@ -46,32 +62,38 @@ def read_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Seq
     wanted: dict[int, int] = {}
     for position in mask:
         place = _inside(position, len(ids))
-        wanted[place], array[place] = ids[place], vocabulary.mask
+        wanted[row_asked(model, place)] = ids[place]
+        if not model.modules.causal:
+            array[place] = vocabulary.mask
     for position, word in (targets or {}).items():
-        wanted[_inside(position, len(ids))] = _id(word, tokenizer)
+        wanted[row_asked(model, _inside(position, len(ids)))] = _id(word, tokenizer)
     return Sentence(array, [vocabulary[i] for i in array.tolist()], wanted)
 
 
 def masked_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
                     targets: Mapping[int, str | int] | None = None, seed: int = 0) -> Sentence:
-    """As `read_sentence`, with something to find: where nothing is given, 15 % of the words are masked, by the seed."""
+    """As `read_sentence`, with something to find: where nothing is given, 15 % of the words, by the seed."""
     sentence = read_sentence(model, tokenizer, text, mask=mask, targets=targets)
     if sentence.targets:
         return sentence
     vocabulary = tokenizer.vocabulary
-    masks = np.flatnonzero(sentence.ids == vocabulary.mask).tolist()
+    masks = masks_in(sentence.ids, tokenizer)
     if masks:
         raise InputError(f"The text has [MASK] at position {masks[0]}; say which word belongs there, for instance "
                          f"targets={{{masks[0]}: 'word'}}.")
     words = np.flatnonzero(vocabulary.ordinary[sentence.ids])
+    words = words[words >= ahead(model)]
     if not len(words):
         raise InputError("The text has no word that could be masked.")
     count = max(1, round(SHARE * len(words)))
     chosen = np.sort(generator(seed, "masks to explain").choice(words, count, replace=False)).tolist()
-    ids = sentence.ids.copy()
-    ids[chosen] = vocabulary.mask
-    return replace(sentence, ids=ids, tokens=[vocabulary[i] for i in ids.tolist()],
-                   targets={position: int(sentence.ids[position]) for position in chosen})
+    return read_sentence(model, tokenizer, text, mask=chosen)
+
+
+def masks_in(ids: npt.NDArray[np.int64], tokenizer: Tokenizer) -> list[int]:
+    """The positions of [MASK]; none where the vocabulary has no such token."""
+    found: list[int] = np.flatnonzero(ids == tokenizer.vocabulary.roles.get("mask", -1)).tolist()
+    return found
 
 
 class SentenceBatch(NamedTuple):

@@ -81,9 +81,7 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
                   seed: SeedOption = 0, *, output: Output) -> None:
     """Grade an answer: every gradient against finite differences. Exits with 1 if it is not right yet.
 
-    Example: mini-bert exercise check layernorm
-
-    Example: mini-bert exercise check bug-04 7
+    Example: mini-bert exercise solution layernorm > answer.py && mini-bert exercise check layernorm answer.py
     """
     progress = ProgressFile(Path())
     if require_exercise(name, NAMES) in BUG_NAMES:

@@ -1,4 +1,4 @@
-"""mini-bert new: starting files for variants of your own."""
+"""mini-bert new: starting files for variants of your own, and a folder to try the commands in."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +12,12 @@ from ...files import write_files
 from ...templates import KINDS, template
 from ..output import Output
 
-app = typer.Typer(no_args_is_help=True, help="Write a starting file for a variant of your own.")
+app = typer.Typer(no_args_is_help=True, help="Begin a variant of your own, or a folder to practise in.")
 
 
 @app.callback()
 def new() -> None:
-    """Write a starting file for a variant of your own."""
+    """Begin a variant of your own, or a folder to practise in."""
 
 
 @app.command("variant")
@@ -41,3 +41,19 @@ def variant_command(
     write_files(file.parent, {file.name: text.encode()})
     prove = f" Prove it: mini-bert gradcheck {name} --import {file}" if kind in PROVED else ""
     output.result({"file": str(file), "kind": kind, "name": name}, f"Wrote {file}.{prove}")
+
+
+@app.command("practice")
+def practice_command(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")], *,
+                     output: Output) -> None:
+    """Make a folder of small texts and tables, with a vocabulary, a corpus and a short training run.
+
+    The guide, the tutorials and the examples of every --help run in it. It takes less than a minute.
+
+    Example: mini-bert new practice my-guide
+    """
+    from ...practice.folder import make_practice_folder  # here: it trains, which a variant's file does not need
+
+    make_practice_folder(folder, output.say)
+    output.result({"folder": str(folder), "files": sorted(path.name for path in folder.iterdir())},
+                  f"Made {folder}. Go on with: cd {folder}")

@@ -23,7 +23,7 @@ def doctor_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
     and examines gradients, the newest checkpoint and the corpus. Exits with 1 if the run is not healthy, with 0 if it
     is healthy or too short to tell.
 
-    Example: mini-bert doctor runs/first
+    Example: mini-bert doctor runs/mine
     """
     found = examine(run, corpus)
     output.result(found.to_dict(), *_shown(found, output.quiet))

@@ -70,6 +70,7 @@ FIGURES: dict[str, Callable[[Any, FigureRequest], Any]] = {
     "spectra": _spectra,
     "training": lambda figures, asked: figures.training_curves(asked.file("the directory of one run"), asked.corpus),
     "weights": lambda figures, asked: figures.weight_evolution(asked.file("the directory of one run")),
+    "timeline": lambda figures, asked: figures.timeline(asked.file("the directory of one run, or its timeline.json")),
     "probe": lambda figures, asked: figures.probe_accuracy(
         asked.file("one file, the output of mini-bert probe --json")),
     "confusion": lambda figures, asked: figures.confusion(
@@ -79,8 +80,8 @@ FIGURES: dict[str, Callable[[Any, FigureRequest], Any]] = {
 def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), help="The figure to draw.")],
                  inputs: Annotated[list[str] | None, typer.Argument(
                      metavar="[INPUT]...", help="attention, gradients: a text. layers, projection, landscape: files "
-                     "with one text per line. training, weights: the directory of a run. probe: the output of "
-                     "mini-bert probe --json. confusion: a true and a predicted label per line.")] = None,
+                     "with one text per line. training, weights, timeline: the directory of a run. probe: the "
+                     "output of mini-bert probe --json. confusion: a true and a predicted label per line.")] = None,
                  model: Model = "mini",
                  out: Annotated[Path | None, typer.Option("--out", "-o", help="A .png, .svg or .pdf file; default: the "
                                                           "figure's name with .png.")] = None,
@@ -95,8 +96,9 @@ def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), 
                  seed: SeedOption = 0, *, output: Output) -> None:
     """Draw a figure: attention, gradient flow, layers, training and more, as PNG, SVG or PDF.
 
-    Examples: mini-bert plot attention "The cat sat on the mat." --layer 0 --head 1;
-    mini-bert plot training runs/mine --out curves.svg
+    Example: mini-bert plot attention "The cat sat on the mat." --layer 0 --head 1
+
+    Example: mini-bert plot training runs/mine --out curves.svg
     """
     if kind not in FIGURES:
         raise InputError(f"There is no figure {kind!r}; choose one of {', '.join(FIGURES)}.")

@@ -65,15 +65,15 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     baselines, as a table and as an HTML report with plots. Without --quick this takes hours. Parts are cached: a second
     run is instant, and an interrupted run continues.
 
-    Example: mini-bert evaluate --model mini --data wiki.dev.txt --data books.dev.txt --train corpus.mb
+    Example: mini-bert evaluate --model runs/mine --data sentences.txt --train corpus.mb
 
-    Example: mini-bert evaluate --quick --tasks eval/ --data wiki.dev.txt
+    Example: mini-bert evaluate --quick --tasks eval --data sentences.txt
 
-    Example: mini-bert evaluate --tasks eval/ --only pos,blimp --report grammar.html
+    Example: mini-bert evaluate --tasks eval --only pos,blimp --report grammar.html
 
-    Example: mini-bert evaluate --config intrinsic --data wiki.dev.txt
+    Example: mini-bert evaluate --config intrinsic --data sentences.txt
 
-    Example: mini-bert evaluate --segments --model run --data books.dev.txt
+    Example: mini-bert evaluate --segments --model runs/gpt --data sentences.txt
     """
     reading = FileReading(text_column=one_column(text_column))
     if segments:

@@ -59,11 +59,11 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     Baselines: the majority label, word-type memory or a bag of words, the same probe on an untrained model, and, of
     words, a control task.
 
-    Example: mini-bert probe pos --model mini --train en_ewt-ud-train.conllu --test en_ewt-ud-test.conllu
+    Example: mini-bert probe pos --model mini --train eval/small-ud-train.conllu --test eval/small-ud-test.conllu
 
-    Example: mini-bert probe texts --train reviews.csv --test others.csv
+    Example: mini-bert probe texts --train reviews/train.tsv --test reviews/dev.tsv
 
-    Example: mini-bert probe pos --config probing --train en_ewt-ud-train.conllu --test en_ewt-ud-test.conllu
+    Example: mini-bert probe pos --config probing --train eval/small-ud-train.conllu --test eval/small-ud-test.conllu
     """
     if task not in (*TASKS, TEXTS):
         raise InputError(f"There is no task {task!r} to probe; choose one of {', '.join((*TASKS, TEXTS))}.")

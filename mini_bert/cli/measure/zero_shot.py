@@ -79,7 +79,7 @@ def blimp_command(files: Annotated[list[str], typer.Argument(
     The score of a sentence is its pseudo-log-likelihood: each token is masked in turn. Ties count one half; intervals
     are Wilson's, at 95 %. With --train there are two baselines, a unigram and a bigram scorer of that text.
 
-    Example: mini-bert blimp --model mini blimp/ --train wiki.txt --whole-words
+    Example: mini-bert blimp --model mini eval/blimp --train letters/ --whole-words
     """
     require_files(files, "minimal pairs are read from BLiMP's JSONL")
     paths, counted = data_files(files), _counted_files(train)
@@ -134,7 +134,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
     An attractor is a noun of the other number. Baselines: the more frequent form (in the text of --train, or else in
     the sentences without the masked verbs), a bigram scorer with --train, and the more frequent number.
 
-    Example: mini-bert agreement --model mini agreement/subj_agr_filtered.text --train wiki.txt
+    Example: mini-bert agreement --model mini eval/agreement/verbs.text --train letters/
     """
     require_files([file], "agreement is read from NAME.text and NAME.gold")
     paths, counted = list(agreement_files(file)), _counted_files(train)
@@ -178,7 +178,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
     P@1 and P@10: the answer is among the first one and ten of the vocabulary. For comparison: always giving the most
     frequent answer of the relation, and the model's choice among only the answers of the relation.
 
-    Example: mini-bert facts --model mini lama/trex/
+    Example: mini-bert facts --model mini eval/lama
     """
     require_files(files, "facts are read from LAMA's JSONL")
     paths = data_files(files)
@@ -233,7 +233,7 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
     For static vectors and for those of each layer. Baselines: an untrained model of the same shape, and for analogies
     the word that is nearest to the third one.
 
-    Example: mini-bert similarity --model mini EN-SIMLEX-999.txt questions-words.txt --text wiki.txt
+    Example: mini-bert similarity --model mini eval/wordsim/words.txt eval/wordsim/analogies.txt --text letters/
     """
     require_files(files, "words are read from lines of pairs or analogies")
     paths, read = [Path(file) for file in files], files_of("--text", text)

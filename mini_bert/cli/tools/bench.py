@@ -1,6 +1,7 @@
-"""mini-bert bench train and mini-bert memory: the time and memory of a training step."""
+"""mini-bert bench and mini-bert memory: the time and memory of a training step."""
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,14 +21,14 @@ from ..output import Output, SeedOption, ThreadsOption, progress_bar, table
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure the speed of training.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
          "all": ["torch", "torch.compile", "transformers"]}
+Config = Annotated[str, typer.Option("--config", "-c", help="A preset or YAML file.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences per step.")]
 Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that one thread computes at a time; "
                                     "0 for the preset's value, or an automatic one.")]
 
 
 @app.command("train")
-def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", help="A preset or YAML file.")] = "mini",
-                        batch_size: Batch = 32, micro_batch_size: Micro = 0,
+def bench_train_command(config: Config = "mini", batch_size: Batch = 32, micro_batch_size: Micro = 0,
                         against: Annotated[str | None, typer.Option(
                             help="Compare with torch, transformers or all, if they are installed.")] = None,
                         steps: Annotated[int, typer.Option(min=5, help="Steps of each contestant.")] = 30,
@@ -37,7 +38,7 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
 
     The floor is the time of the step's matrix products alone, on the same threads.
 
-    Example: mini-bert bench train --against torch --json
+    Example: mini-bert bench train --config small --batch-size 8
     """
     if against is not None and against not in PEERS:
         raise typer.BadParameter(f"choose one of {', '.join(PEERS)}.", param_hint="--against")
@@ -62,6 +63,42 @@ def bench_train_command(config: Annotated[str, typer.Option("--config", "-c", he
         lines.append(f"[bold]{data['speedup_median']:.2f}x[/bold] the best peer, {data['best_peer']}, by medians; "
                      f"{data['speedup_minimum']:.2f}x by minima.")
     output.result(data, rows, "", *lines)
+
+
+@app.command("profile")
+def bench_profile_command(config: Config = "mini", batch_size: Batch = 32, micro_batch_size: Micro = 0,
+                          length: Annotated[int, typer.Option(min=0, help="Tokens of a sequence; 0 for the model's "
+                                                              "max_seq_length.")] = 0,
+                          steps: Annotated[int, typer.Option(min=1, help="Steps to measure.")] = 5,
+                          picture: Annotated[Path | None, typer.Option(
+                              "--picture", help="Draw the table as a .png, .svg or .pdf file.")] = None,
+                          seed: SeedOption = 0, *, output: Output) -> None:
+    """Show where the time and the memory of a training step go, operation by operation.
+
+    One thread computes the step, in the micro-batches of all cores. The floor is the time of the step's matrix products
+    alone.
+
+    Example: mini-bert bench profile --config mini-modern --batch-size 16
+    """
+    from ...bench.profile import profile
+
+    model = load_config(config)
+    _require_words(config, model)
+    found = profile(BenchTask(config, batch_size, length or model.max_seq_length, micro_batch_size, available_cores(),
+                              seed=seed, imports=_imports()), steps)
+    rows = table("operation", "calls", "ms", "of the step", "peak MB", right=("calls", "ms", "of the step", "peak MB"))
+    for row in found.rows:
+        rows.add_row(row.name, f"{row.calls:,}", f"{row.seconds * 1e3:.2f}", f"{row.seconds / found.watched:.1%}",
+                     f"{row.peak_bytes / 1e6:.1f}")
+    data = {"rows": [asdict(row) for row in found.rows], "seconds": found.seconds, "watched_seconds": found.watched,
+            "floor_seconds": found.floor, "share_of_floor": found.floor / found.seconds}
+    if picture is not None:
+        from ...plots.profile import plot_profile
+
+        plot_profile({row.name: row.seconds for row in found.rows}, found.floor).save(picture)
+    output.result(data, rows, "", f"A step of {config}, {batch_size} x {length or model.max_seq_length} tokens: "
+                  f"{found.seconds * 1e3:.1f} ms of one thread ({found.watched * 1e3:.1f} ms while it is watched).",
+                  f"Its products alone: {found.floor * 1e3:.1f} ms, {found.floor / found.seconds:.0%} of it.")
 
 
 def _require_words(name: str, model: ModelConfig) -> None:
@@ -99,7 +136,7 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
 
     It is measured with and without gradient checkpointing.
 
-    Example: mini-bert memory larger --batch-size 8
+    Example: mini-bert memory mini --batch-size 32
     """
     model, training = load_run_config(config)
     _require_words(config, model)

@@ -2,21 +2,17 @@
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.progress import TextColumn
-from rich.text import Text
 
-from ...text.batches import MODES, MLMBatch, MLMBatches
-from ...text.corpora.corpus import Corpus
 from ...text.corpora.prepare import prepare
 from ...text.corpora.sources import FileReading, find_sources
-from ...text.masking import Masking
-from ...text.tokenizer import Tokenizer
-from ..output import Output, SeedOption, progress_bar, table
+from ..output import Output, progress_bar
 from ..table_options import TextColumnOption, one_column
+from .data_show import show_command
 from .tokenizer import (
     Cased,
     Files,
@@ -48,7 +44,7 @@ def prepare_command(files: Files,
 
     Blank lines separate documents; each line is a paragraph. The directory appears only when it is complete.
 
-    Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out corpus.mb
+    Example: mini-bert data prepare corpus/*.txt --tokenizer tokenizer --out my.mb
     """
     start = perf_counter()
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=output.quiet, of_bytes=True) as bar:
@@ -68,49 +64,4 @@ def prepare_command(files: Files,
                   *skipped_files(manifest.skipped))
 
 
-@app.command("show")
-def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared corpus.")],
-                 most: Annotated[int, typer.Option("--most", min=0, help="Number of frequent tokens to list.")] = 12,
-                 mode: Annotated[str, typer.Option(help=f"How sequences are formed: {', '.join(MODES)}.")] = "packed",
-                 masking: Annotated[str, typer.Option(help="The unit of masking: token, word or span.")] = "token",
-                 rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences to show.")] = 3,
-                 length: Annotated[int, typer.Option("--length", min=5, help="Tokens per sequence.")] = 64,
-                 seed: SeedOption = 0, *, output: Output) -> None:
-    """Show a corpus: its size, unknown tokens, frequent tokens, and a batch with its masks in colour.
-
-    Example: mini-bert data show corpus.mb --masking word
-    """
-    corpus = Corpus(directory)
-    m, vocabulary = corpus.manifest, corpus.tokenizer.vocabulary
-    counts = corpus.piece_counts()
-    frequent = [(vocabulary[i], int(counts[i])) for i in (-counts).argsort(kind="stable")[:most]]
-    batch = MLMBatches(corpus, max_seq_length=length, batch_size=rows, mode=mode, masking=Masking(unit=masking),
-                    seed=seed)[0]
-    facts = {"documents": m.documents, "held out": m.heldout_documents, "sentences": m.sentences, "tokens": m.tokens,
-             "unknown": f"{m.unknown_tokens:,} ({m.unknown_tokens / m.tokens:.3%})", "vocabulary": m.vocab_size,
-             "tokens in use": int((counts > 0).sum()), "duplicate paragraphs removed": m.duplicate_paragraphs}
-    summary = table("corpus", shown_directory := escape(str(directory)), right=(shown_directory,))
-    for name, value in facts.items():
-        summary.add_row(name, value if isinstance(value, str) else f"{value:,}")
-    pieces = table("token", "occurrences", "share", right=("occurrences", "share"))
-    for piece, count in frequent:
-        pieces.add_row(Text(piece), f"{count:,}", f"{count / m.tokens:.2%}")
-    shown = [_coloured(corpus.tokenizer, batch, row) for row in range(len(batch.input_ids))]
-    output.result(
-        {"manifest": vars(m), "frequent": frequent,
-         "batch": [{"text": corpus.tokenizer.decode(batch.input_ids[row][batch.attention_mask[row]]),
-                    "targets": [vocabulary[i] for i in batch.target_ids[row][batch.mask_positions[row]]]}
-                   for row in range(len(batch.input_ids))]},
-        summary, "", pieces, "", "A batch: [red]masked[/red], [yellow]replaced[/yellow], [cyan]kept[/cyan]; the "
-        "original token in parentheses", *shown)
-
-
-def _coloured(tokenizer: Tokenizer, batch: MLMBatch, row: int) -> Text:
-    text = Text()
-    vocabulary, there = tokenizer.vocabulary, batch.attention_mask[row]
-    for given, true, chosen in zip(batch.input_ids[row][there].tolist(), batch.target_ids[row][there].tolist(),
-                                   batch.mask_positions[row][there].tolist(), strict=True):
-        style: Any = "" if not chosen else "red" if given == vocabulary.mask else "yellow" if given != true else "cyan"
-        piece = vocabulary[given] + (f"({vocabulary[true]})" if chosen and given != true else "")
-        text.append(piece, style).append(" ")
-    return text
+app.command("show")(show_command)

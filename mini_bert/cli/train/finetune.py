@@ -1,38 +1,29 @@
 """mini-bert finetune: train a model for a task."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ...core.model import MiniBERT
-from ...core.registry import find, make, takes, words
-from ...core.task_model import TaskModel
+from ...api.finetune import OPTIONS, Finetuning, counts
+from ...core.registry import words
 from ...errors import ConfigError
 from ...evaluation.cost import with_cost
 from ...evaluation.formats.tables import Columns
 from ...evaluation.statistics import over_seeds
 from ...evaluation.suite.result_cache import cached_result
-from ...evaluation.tasks.forgetting import masked_before_and_after
-from ...evaluation.tasks.guess import Guess, guess_task
-from ...evaluation.tasks.run import find_rate, require_head, run_task, usual_learning_rate
-from ...evaluation.tasks.storage import claim_task, require_replaceable, save_task
-from ...evaluation.tasks.task_names import Task
-from ...inference.inputs import require_vocabulary
-from ...text.corpora.temporary import temporary_corpus
-from ...text.tokenizer import Tokenizer
-from ...training.finetune import FinetuneConfig, Progress
+from ...training.finder import Search
+from ...training.loop import Listener, State
 from ..config_file import ConfigOption, with_settings_of_file
-from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
+from ..output import FreshOption, Output, SeedOption, ThreadsOption, shown_cost, table
 from ..table_options import LabelColumnOption, TextColumnOption
-from ..use.inference import Model, files_of, opened
-from .found_rates import search_data, shown_search
-from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Teaching, Temperature, Unlabelled
+from ..use.inference import Model, files_of
+from .found_rates import shown_search
+from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Temperature, Unlabelled
 
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
@@ -91,148 +82,83 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
 
     Example: mini-bert finetune --train pairs.csv --text-column first --text-column second --label-column similar
 
-    Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --seeds 5 --out sst2.model
+    Example: mini-bert finetune --train reviews/train.tsv --dev reviews/dev.tsv --seeds 3 --out films.model
 
-    Example: mini-bert finetune --task sst2 --train sst2/train.tsv --dev sst2/dev.tsv --find-lr
+    Example: mini-bert finetune --train reviews/train.tsv --dev reviews/dev.tsv --find-lr
 
-    Example: mini-bert finetune --config finetuning --train sst2/train.tsv --dev sst2/dev.tsv --seeds 1
+    Example: mini-bert finetune --config finetuning --train reviews.csv --seeds 1
 
-    Example: mini-bert finetune --train few.tsv --dev dev.tsv --teacher large.model --unlabelled many.tsv
+    Example: mini-bert finetune --train reviews.csv --teacher reviews.model --unlabelled new.csv
     """
-    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
-    guessed = Guess(task, "") if task is not None else guess_task(train, columns)
-    task, kind = guessed.task, find("task", guessed.task).named
-    chosen = _of_tables(task, columns, metric)
-    if guessed.why:
-        output.say(f"The task is {task}, because {guessed.why}; --task chooses another.")
-    network, tokenizer = opened(model)
-    require_vocabulary(network, tokenizer)
+    given = {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature, "augment": augment}
     forgotten = files_of("--forgetting", forgetting)
-    _check_first(out, forgotten, network)
-    if find_lr and learning_rate is not None:
-        raise ConfigError("--learning-rate and --find-lr both set the learning rate; give only one of them.")
-    rate = usual_learning_rate(network) if learning_rate is None else learning_rate
-    config = _config({"epochs": epochs, "optimiser": optimiser, "learning_rate": rate, "batch_size": batch_size,
-                      "threads": threads}, settings or [])
-    head = kind.head if head is None else head
-    require_head(head, kind.answers, network.config)
-    teaching = Teaching(teacher, {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature,
-                                  "augment": augment}, unlabelled, curve)
-
-    printed: list[dict[str, Any]] = []
+    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
+    asked = Finetuning(
+        train=train, dev=dev, test=test, task=task, columns=columns, metric=metric, model=model, out=out, head=head,
+        optimiser=optimiser, epochs=epochs, learning_rate=learning_rate, find_lr=find_lr, batch_size=batch_size,
+        settings=_settings(settings or []), seeds=seeds, max_samples=max_samples,
+        random_init=random_init, curve=curve, forgetting=forgetting or (), teacher=teacher,
+        teaching={name: value for name, value in given.items() if value is not None},
+        unlabelled=unlabelled, labels_alone=labels_alone, threads=threads, seed=seed)
+    display = _Display(output)
 
     def compute() -> dict[str, Any]:
-        data: Task[Any] = make("task", task, train, dev, tokenizer, network.config, max_samples=max_samples, seed=seed,
-                               test=test, **chosen)
-        output.say(*map(escape, data.said), _counts(data.notes))
-        printed.append(data.notes)
-        used, search = _searched(data, network, head, replace(config, seed=seed), output) if find_lr else (config, {})
-        with progress_bar(TextColumn("{task.fields[shown]}"), quiet=output.silent) as bar:
-            examples = teaching.examples(data, threads, seed, _reader(bar))
-            if examples is not None:
-                data.notes |= {"texts that the teacher labelled": examples.texts}
-            result, best = run_task(data, network, used, seeds=range(seed, seed + seeds), head=head,
-                                    random_init=random_init, teaching=examples, labels_alone=labels_alone,
-                                    shares=(0.01, 0.03, 0.1, 0.3) if curve else (), announce=_announcer(bar))
-        if out is not None:
-            about = {"from": model, "figures": result.to_dict()["mean"]}
-            if data.columns is not None:
-                about["columns"] = list(data.columns.text)
-            save_task(out, best, tokenizer, task, data.labels, about, pairs=data.pairs, claim=claim)
-        lost = {"forgetting": _forgotten(network, best, tokenizer, forgetting, threads)} if forgetting else {}
-        return result.to_dict() | {"read": data.said} | search | lost
+        with display:
+            return asked.run(display).to_dict()
 
-    options = {"task": task, "head": head, "config": config.to_dict(), "seeds": seeds, "seed": seed,
-               "max_samples": max_samples, "random_init": random_init, "curve": curve, "forgetting": forgetting,
-               "test": test, "find_lr": find_lr, "labels_alone": labels_alone, "dev": dev is not None,
-               "metric": metric, "columns": asdict(columns), **teaching.options()}
     # with --out always train, so that the saved model is the one that the results belong to
-    with nullcontext() if out is None else claim_task(out) as claim:
-        files: list[str | Path] = [model, train, *(file for file in (dev, test) if file), *forgotten, *teaching.files]
-        found = cached_result("finetune", options, files, with_cost(compute), fresh=fresh or out is not None)
-    output.result({"task": task, "head": head, "model": model, **found, "out": str(out) if out else None},
-                  *([] if printed else [*map(escape, found["read"]), _counts(found["notes"]), ""]),
+    files: list[str | Path] = [model, train, *(file for file in (dev, test) if file), *forgotten,
+                               *map(Path, asked.teachers.files)]
+    found = cached_result("finetune", asked.key(), files, with_cost(compute), fresh=fresh or out is not None)
+    output.result({"task": asked.guess.task, "head": asked.head_word, "model": model, **found,
+                   "out": str(out) if out else None},
+                  *([] if display.heard else [*map(escape, found["read"]), counts(found["notes"]), ""]),
                   *_shown(found, out))
 
 
-def _of_tables(task: str, columns: Columns, metric: str | None) -> dict[str, Any]:
-    """What a task takes that reads tables, if it was given."""
-    asked = {"columns": columns, "metric": metric}
-    given = {name: value for name, value in asked.items() if value not in (None, Columns())}
-    for name in given.keys() - takes("task", task):
-        option = "--metric" if name == "metric" else "--text-column and --label-column"
-        raise ConfigError(f"The task {task} takes no {option}.")
-    return given
+class _Display(Listener):
+    """A line with a bar for each run at a terminal, and sentences."""
+
+    def __init__(self, output: Output):
+        self.output, self.heard, console = output, False, Console(stderr=True, highlight=False, emoji=False)
+        self._bar = Progress(TextColumn("{task.description}"), BarColumn(),
+                             TextColumn("{task.completed:,.0f}/{task.total:,.0f}"), TextColumn("{task.fields[shown]}"),
+                             TimeRemainingColumn(), console=console, transient=True,
+                             disable=output.silent or not console.is_interactive)
+        self._line, self._best = TaskID(0), ""
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def began(self, trainer: Any) -> None:
+        self._best = ""
+        self._line = self._bar.add_task(trainer.name, total=trainer.state.total_steps, shown="")
+
+    def stepped(self, state: State, loss: float) -> None:
+        shown = f"loss {state.mean_loss:.3f}{self._best}" if state.smoothing else ""
+        self._bar.update(self._line, total=state.total_steps, completed=state.step, shown=shown)
+
+    def logged(self, record: dict[str, Any]) -> None:
+        self._best = f", best {record['best']:.1%}"
+
+    def said(self, message: str) -> None:
+        self.heard = True
+        self.output.say(escape(message))
 
 
-def _check_first(out: Path | None, forgetting: list[Path], model: MiniBERT) -> None:
-    """Refuse before training what would fail after it."""
-    if out is not None:
-        require_replaceable(out)
-    if forgetting and not model.modules.predicts_words:
-        raise ConfigError("--forgetting needs a model with an MLM head, which this one does not have.")
-
-
-def _searched(data: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig,
-              output: Output) -> tuple[FinetuneConfig, dict[str, Any]]:
-    """The config with the rate that was found, and the search for the result."""
-    with output.progress("trials") as progress:
-        search = find_rate(data, model, config, head=head, progress=progress)
-    output.say(*shown_search(search), "")
-    return replace(config, learning_rate=search.suggestion), {"search": search_data(search)}
-
-
-def _forgotten(before: MiniBERT, after: TaskModel, tokenizer: Tokenizer, texts: list[str],
-               threads: int) -> dict[str, Any]:
-    """Masked loss and accuracy on the texts, before and after."""
-    with temporary_corpus(texts, tokenizer) as corpus:
-        reports = masked_before_and_after(before, after, corpus, length=min(64, before.config.max_seq_length),
-                                          threads=threads)
-    return {name: {"loss": report.loss, "masked_accuracy": report.accuracy}
-            for name, report in zip(("before", "after"), reports, strict=True)}
-
-
-def _config(values: dict[str, Any], settings: list[str]) -> FinetuneConfig:
+def _settings(given: list[str]) -> dict[str, str]:
     changes: dict[str, str] = {}
-    for setting in settings:
+    for setting in given:
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise ConfigError(f"{setting!r} is not a setting; write KEY=VALUE, such as layer_decay=0.9.")
-        if key in (*values, "seed"):
+        if key in OPTIONS:
             raise ConfigError(f"{key} cannot be set with --set; use the option --{key.replace('_', '-')}.")
         changes[key] = value
-    return FinetuneConfig.from_dict(values | changes)
-
-
-def _counts(notes: dict[str, Any]) -> str:
-    """The numbers of examples, and of those that were cut or left out."""
-    return ", ".join(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value:.1%}"
-                     for name, value in notes.items())
-
-
-def _announcer(bar: Any) -> Callable[[str], Callable[[Progress], None]]:
-    def announce(name: str) -> Callable[[Progress], None]:
-        line: TaskID = bar.add_task(name, total=1, shown="")
-
-        def hear(progress: Progress) -> None:
-            score = "" if progress.best is None else f", best {progress.best:.1%}"
-            bar.update(line, total=progress.total, completed=progress.step, shown=f"loss {progress.loss:.3f}{score}")
-
-        return hear
-
-    return announce
-
-
-def _reader(bar: Any) -> Callable[[int, int], None]:
-    """Shows how many texts the teacher has read."""
-    lines: list[TaskID] = []
-
-    def hear(done: int, total: int) -> None:
-        if not lines:
-            lines.append(bar.add_task("the teacher reads", total=total, shown=f"{total:,} texts"))
-        bar.update(lines[0], completed=done)
-
-    return hear
+    return changes
 
 
 def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
@@ -250,6 +176,9 @@ def _shown(found: dict[str, Any], out: Path | None) -> list[object]:
     shown: list[object] = [figures, f"Percent; {f'{seeds} seeds, with 95 % intervals' if seeds > 1 else 'one seed'}.",
                            "Measured on the test set, which training did not see." if found["dev_figures"] else
                            "Measured on the development set, which also stopped training; see --test."]
+    if "search" in found:
+        shown = [*shown_search(Search(**{field.name: found["search"][field.name] for field in fields(Search)})), "",
+                 *shown]
     if found["curve"]:
         curve = table("share of the data", names[0], right=("share of the data", names[0]))
         for share, value in found["curve"].items():

@@ -36,16 +36,16 @@ def fit_command(files: Files,
     same command continues, also with another --budget. Use DIR as --model of other commands; the report is
     DIR/report.html.
 
-    Example: mini-bert fit letters/ --out letters.model --budget 1h
+    Example: mini-bert fit letters/ --out letters.model --budget 10m
 
-    Example: mini-bert fit letters/ --out letters.model --budget 1h --from mini
+    Example: mini-bert fit letters/ --out grown.model --budget 10m --from mini
     """
     display = TrainingDisplay(output.silent)
     try:
         with display:
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
                          vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, include=include or (),
-                         text_column=one_column(text_column), strict=strict, listener=display, say=display.said)
+                         text_column=one_column(text_column), strict=strict, listener=display)
     except KeyboardInterrupt:                     # before or after training, which handles it itself
         fitted = Stopped(SIGINT, saved=True)
     if isinstance(fitted, Stopped):
@@ -67,8 +67,7 @@ def _shown(fitted: FitResult) -> list[object]:
         for name, loss in fitted.heldout.baselines.items():
             figures.add_row(f"baseline: {name}", f"{loss:.3f}", "")
         shown += ["", figures]
-    else:
-        shown.append("There was too little text to hold any out, so the model was not evaluated.")
+    shown += ["", escape(fitted.verdict)]
     if fitted.examples:
         masks = table("held-out sentence", "original", "predictions")
         for example in fitted.examples:

@@ -48,7 +48,7 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
     losses in one protocol, grammar (BLiMP, verbs with one attractor) and fine-tuning on few examples, beside n-grams,
     random weights and a bag of words. What is finished is not repeated.
 
-    Example: mini-bert lab docs/results/family.yaml --data corpus.mb --out lab --ruler eval --jobs 2
+    Example: mini-bert lab lab.yaml --data corpus.mb --out lab --jobs 2
     """
     _require_sense(experiment, data, out, ruler, model, finetuning, jobs, fresh)
     plan = None if experiment is None else Experiment.read(experiment)

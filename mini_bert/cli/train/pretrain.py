@@ -14,11 +14,13 @@ from ...text.opening import has_tokenizer, load_tokenizer
 from ...training.config import TrainingConfig, load_run_config
 from ...training.runs.run import resume_run, start_run
 from ...training.trainer import Trainer
+from ..completion import presets
 from ..output import Output
 from ..training_display import TrainingDisplay
 
 Config = Annotated[str, typer.Option("--config", "-c", metavar="PRESET|FILE",
-                                     help="A preset, or a YAML file with sections model and training.")]
+                                     help="A preset, or a YAML file with sections model and training.",
+                                     autocompletion=presets)]
 Data = Annotated[Path, typer.Option("--data", "-d", metavar="DIR", help="A corpus from `mini-bert data prepare`.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the config, for example "
                                                "training.learning_rate=1e-3; may be repeated.")]
@@ -41,7 +43,7 @@ def pretrain_command(data: Data,
 
     Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
 
-    Example: mini-bert pretrain --config mini --data corpus.mb --out run --budget 1h --set training.learning_rate=2e-3
+    Example: mini-bert pretrain --config small --data corpus.mb --out run --budget 10m --set model.vocab_size=1000
     """
     if steps is not None and budget is not None:
         raise ConfigError("--steps and --budget both set the length of training; give only one of them.")
@@ -71,7 +73,7 @@ def resume_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
 
     --set changes the config from here on, for instance to a lower learning rate.
 
-    Example: mini-bert resume run
+    Example: mini-bert resume runs/mine --set training.steps=80
     """
     display = TrainingDisplay(output.quiet)
     trainer = resume_run(run, threads=threads, data=data, changes=changes or (), listener=display)

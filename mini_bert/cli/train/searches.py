@@ -27,7 +27,7 @@ def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
 
     For fine-tuning, see mini-bert finetune --find-lr.
 
-    Example: mini-bert find-lr --config mini --data corpus.mb
+    Example: mini-bert find-lr --config small --data corpus.mb --set model.vocab_size=1000 --steps 20
     """
     model, training, objective, batches = _prepare(data, config, changes, threads, seed)
     with output.progress("trials") as progress:
@@ -45,7 +45,7 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
 
     Exits with 1 if the target loss is not reached.
 
-    Example: mini-bert overfit --config mini --data corpus.mb
+    Example: mini-bert overfit --config small --data corpus.mb --set model.vocab_size=1000 --batch-size 2
     """
     sets = [*(changes or []), f"training.batch_size={batch_size}", f"training.steps={steps}",
             "training.warmup_steps=10"]

@@ -59,9 +59,9 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                   *, output: Output) -> None:
     """Learn a vocabulary from text. The same text gives the same vocabulary.
 
-    Example: mini-bert tokenizer train corpus/*.txt --vocab-size 8192 --out tokenizer
+    Example: mini-bert tokenizer train corpus/*.txt --vocab-size 2000 --out my.tokenizer
 
-    Example: mini-bert tokenizer train corpus/*.txt --kind byte_bpe --layout roberta --out tokenizer
+    Example: mini-bert tokenizer train corpus/*.txt --kind byte_bpe --layout roberta --out my.bpe
     """
     start = perf_counter()
     learner = LearnerOf(kind, {"lowercase": None if cased is None else not cased, "min_frequency": min_frequency,
@@ -86,7 +86,8 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
     data = {"out": str(out), "kind": kind, "vocab_size": len(made), "words": len(words), "occurrences": words.total(),
             "bytes_read": report.bytes_read, "invalid_bytes": report.invalid, "first_invalid": report.first_invalid,
             "seconds": round(perf_counter() - start, 2)}
-    output.result(data, f"{len(made):,} tokens from {words.total():,} words, {len(words):,} of them distinct, "
+    fewer = f", fewer than --vocab-size {vocab_size}," if len(made) < vocab_size else ""       # the text has no more
+    output.result(data, f"{len(made):,} tokens{fewer} from {words.total():,} words, {len(words):,} of them distinct, "
                         f"in {data['seconds']} s: {escape(str(out))}",
                   *replaced_bytes(report.invalid, report.first_invalid), *skipped_files(report.skipped))
 
@@ -98,9 +99,9 @@ def encode_command(text: Words = None, tokenizer: Where = "tokenizer", cased: Ca
                    strict: StrictText = False, *, output: Output) -> None:
     """Print the token ids of a text, one line of ids per line of text.
 
-    Example: mini-bert tokenizer encode --tokenizer DIR "The cat sat."
+    Example: mini-bert tokenizer encode --tokenizer mini "The cat sat."
 
-    Example: mini-bert tokenizer encode --tokenizer vocab.txt --cased < text.txt
+    Example: mini-bert tokenizer encode --tokenizer tokenizer/vocab.txt --uncased < sentences.txt
     """
     made = load_tokenizer(tokenizer, cased)
     lines, invalid = read_lines(text, strict)
@@ -114,7 +115,7 @@ def decode_command(ids: Annotated[list[str] | None, typer.Argument(
                    tokenizer: Where = "tokenizer", cased: Cased = None, *, output: Output) -> None:
     """Print the text of token ids, one line of text per line of ids.
 
-    Example: mini-bert tokenizer decode --tokenizer DIR 2 46 903 3
+    Example: mini-bert tokenizer decode --tokenizer mini 2 46 903 3
     """
     made = load_tokenizer(tokenizer, cased)
     texts = [made.decode(_numbers(line)) for line in read_lines(ids)[0]]
@@ -126,7 +127,7 @@ def inspect_command(text: Words = None, tokenizer: Where = "tokenizer", cased: C
                     *, output: Output) -> None:
     """Show a text word by word: tokens, ids, and the character positions in the text.
 
-    Example: mini-bert tokenizer inspect --tokenizer DIR "unaffable, isn't it?"
+    Example: mini-bert tokenizer inspect --tokenizer mini "unaffable, isn't it?"
     """
     made = load_tokenizer(tokenizer, cased)
     rows = table("word", "pieces", "ids", "characters")

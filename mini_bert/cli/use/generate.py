@@ -25,7 +25,7 @@ def generate_command(
         seed: SeedOption = 0, output: Output) -> None:
     """Continue a text with a causal model, token by token.
 
-    Example: mini-bert generate "Once upon a time" --model run --tokens 50
+    Example: mini-bert generate "Once upon a time" --model runs/gpt --tokens 50
     """
     network, tokenizer = opened(model)
     streams = not output.as_json and not output.quiet and sys.stdout.isatty()

@@ -22,11 +22,13 @@ from ...inference.score import score
 from ...text.corpora.sources import FileReading, find_sources, numbered_texts
 from ...text.opening import load_tokenizer
 from ...text.tokenizer import Tokenizer
+from ..completion import models
 from ..output import Output, table
 from ..table_options import TextColumnOption, one_column
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
-                                    "one, the directory of a run or a fit, or one from Hugging Face.")]
+                                    "one, the directory of a run or a fit, or one from Hugging Face.",
+                                    autocompletion=models)]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per batch.")]
 _BAR = 30                     # characters of a bar for probability 1

@@ -40,7 +40,7 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                     threads: ThreadsOption = 0, *, output: Output) -> None:
     """Predict with a fine-tuned model: labels or numbers of texts, entities, or the answer to a question.
 
-    Example: mini-bert predict --model sst2.model "a charming and often affecting journey"
+    Example: mini-bert predict --model films.model "a charming and often affecting journey"
 
     Example: mini-bert predict --model reviews.model --data new.csv --out answers.csv
     """

@@ -3,7 +3,7 @@ parameters and know nothing of models."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, NamedTuple
 
 from ..arrays import Array
@@ -38,8 +38,8 @@ class Activation(NamedTuple):
 
 def operations() -> Iterator[Operation]:
     """Every operation of this package: the file `name.py` has name_forward, name_backward, FORMULA and CHECKS."""
-    for module_info in iter_modules(__path__):
-        name = module_info.name
-        module = import_module(f"{__name__}.{name}")
-        yield Operation(name, getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward"), module.CHECKS,
-                        module.FORMULA)
+    for found in walk_packages(__path__, f"{__name__}."):
+        if not found.ispkg:
+            module, name = import_module(found.name), found.name.rpartition(".")[2]
+            yield Operation(name, getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward"),
+                            module.CHECKS, module.FORMULA)

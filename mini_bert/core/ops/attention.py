@@ -20,7 +20,7 @@ from ..formulas import Formula, Terms
 from ..gradcheck import Check
 from ..hooks import Hook, no_hook
 from .dropout import DropoutCache, dropout_backward, dropout_forward
-from .softmax import softmax_backward, softmax_forward
+from .softmax import common_shift, softmax_backward, softmax_forward, still_serves
 
 
 class AttentionCache(NamedTuple):
@@ -41,23 +41,27 @@ class AttentionCache(NamedTuple):
     @property
     def scores(self) -> Array:
         """S, for the reader: the backward does not need it, so it is computed again."""
-        return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)
+        return _scores(self.Q, self.K, self.key_mask, self.allowed, self.bias)[0]
 
 
-def _scores(Q: Array, K: Array, key_mask: BoolArray | None, allowed: BoolArray | None, bias: Array | None) -> Array:
+def _scores(Q: Array, K: Array, key_mask: BoolArray | None, allowed: BoolArray | None,
+            bias: Array | None) -> tuple[Array, float | None]:
+    """S, and the shift for its softmax: found before -inf comes in, which would leave each row with its own."""
     scores: Array = Q @ K.transpose(0, 1, 3, 2)                # (B, A, Tq, T)
     scores *= 1 / sqrt(Q.shape[3])
     if bias is not None:
         scores += bias
+    shift = common_shift(scores)
     if key_mask is not None:
         scores += np.where(key_mask, 0, -np.inf).astype(Q.dtype)[:, None, None, :]
     if allowed is not None:
         scores += np.where(allowed, 0, -np.inf).astype(Q.dtype)[:, None]
-    return scores
+    return scores, shift
 
 
-def _heads_last(B: int, A: int, T: int, d_k: int, like: Array) -> Array:
+def heads_last(shape: tuple[int, ...], like: Array) -> Array:
     """An empty (B, A, T, d_k) whose memory is (B, T, A, d_k): joining the heads is then free."""
+    B, A, T, d_k = shape
     return np.empty((B, T, A, d_k), like.dtype).transpose(0, 2, 1, 3)
 
 
@@ -70,12 +74,14 @@ def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None =
     `bias` is added to the scores (B, A, Tq, T) and broadcast to their shape, which its gradient has. `allowed`
     (1 or B, Tq, T) is True at the keys that a query may see.
     """
-    B, A, Tq, d_k = Q.shape
-    scores = hook("scores", _scores(Q, K, key_mask, allowed, bias))
-    weights, _ = softmax_forward(scores, out=scores)
+    scores, shift = _scores(Q, K, key_mask, allowed, bias)
+    if hook is not no_hook:
+        scores = hook("scores", scores)
+        shift = shift if still_serves(shift, scores) else None
+    weights, _ = softmax_forward(scores, out=scores, shift=shift)
     weights = hook("attention_weights", weights)
     dropped, dropout = dropout_forward(weights, rate, rng)
-    context = np.matmul(dropped, V, out=_heads_last(B, A, Tq, d_k, Q))
+    context = np.matmul(dropped, V, out=heads_last(Q.shape, Q))
     return context, AttentionCache(Q, K, V, key_mask, allowed, bias, weights, dropout)
 
 
@@ -86,20 +92,19 @@ def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_h
     `dweights` (B, A, Tq, T) is the gradient of drop(P) from whatever else reads it.
     """
     Q, K, V, _, _, bias, weights, dropout = cache
-    (B, A, Tq, d_k), T = Q.shape, K.shape[2]
     # context = dropped V
-    dV = np.matmul(cache.dropped.transpose(0, 1, 3, 2), dcontext, out=_heads_last(B, A, T, d_k, Q))
+    dV = np.matmul(cache.dropped.transpose(0, 1, 3, 2), dcontext, out=heads_last(K.shape, Q))
     ddropped = dcontext @ V.transpose(0, 1, 3, 2)
     if dweights is not None:
         ddropped += dweights
     # dropped = drop(softmax(scores)), and at hidden keys weights = 0 stops the gradient
     dweights = hook("attention_weights", dropout_backward(ddropped, dropout))
-    dscores = hook("scores", softmax_backward(dweights, weights))
+    dscores = hook("scores", softmax_backward(dweights, weights, out=dweights))
     # scores = Q K^T / sqrt(d_k) + bias
     dbias = () if bias is None else (dscores.copy(),)
-    dscores *= 1 / sqrt(d_k)
-    dQ = np.matmul(dscores, K, out=_heads_last(B, A, Tq, d_k, Q))
-    dK = np.matmul(dscores.transpose(0, 1, 3, 2), Q, out=_heads_last(B, A, T, d_k, Q))
+    dscores *= 1 / sqrt(Q.shape[3])
+    dQ = np.matmul(dscores, K, out=heads_last(Q.shape, Q))
+    dK = np.matmul(dscores.transpose(0, 1, 3, 2), Q, out=heads_last(K.shape, Q))
     return dQ, dK, dV, *dbias
 
 

@@ -47,6 +47,15 @@ def cross_entropy_backward(dloss: float, cache: CrossEntropyCache, *, overwrite:
     return everywhere
 
 
+def found_first(cache: CrossEntropyCache) -> BoolArray:
+    """From the cache of a forward, before a backward overwrites it: the selected rows (N,) whose target no class beats.
+
+    exp(x_t - max_v x_v) is one there, so this reads one number a row.
+    """
+    exps, _, targets, _ = cache
+    found: BoolArray = exps[np.arange(len(targets)), targets] == 1
+    return found
+
 
 def log_softmax(logits: Array) -> npt.NDArray[np.float64]:
     """ln softmax over the last axis, in float64: what a prediction says about every class."""

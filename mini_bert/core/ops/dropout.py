@@ -6,6 +6,7 @@ q is 1 - rate to the nearest 1/65536 above zero. Derivation: docs/math/dropout.m
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, BoolArray
 from ..formulas import Formula
@@ -18,13 +19,18 @@ def dropout_forward(x: Array, rate: float, rng: np.random.Generator | None) -> t
     """x of any shape -> y of that shape. Without a generator, or at rate 0, y is x itself."""
     if rng is None or rate == 0:
         return x, None
-    # sixteen random bits an element: four times cheaper than a double, and rate is met to 1e-5
-    threshold = min(round(rate * 65536), 65535)
-    keep = rng.integers(0, 65536, x.shape, np.uint16) >= threshold
+    threshold = min(round(rate * 65536), 65535)                # of sixteen random bits: the rate is met to 1e-5
+    keep = (_random_halves(x.size, rng) >= threshold).reshape(x.shape)
     scale = 65536 / (65536 - threshold)
     y = x * keep
     y *= scale
     return y, (keep, scale)
+
+
+def _random_halves(size: int, rng: np.random.Generator) -> npt.NDArray[np.uint16]:
+    """Sixteen random bits for each element, four from each word of 64: half the time of draws of uint16 (the same)."""
+    words = rng.integers(0, 2**64, -(-size // 4), np.uint64).astype("<u8", copy=False)
+    return words.view("<u2")[:size]
 
 
 def dropout_backward(dy: Array, cache: DropoutCache) -> Array:

@@ -3,16 +3,19 @@
     y  = x Phi(x)                  Phi(x) = (1 + erf(x / sqrt 2)) / 2
     dx = dy (Phi(x) + x phi(x))    phi(x) = exp(-x^2 / 2) / sqrt(2 pi)      derivation: docs/math/gelu.md
 
-NumPy has no erf. With z = |x| / sqrt 2, the upper tail is
+NumPy has no erf. In float64, with z = |x| / sqrt 2, the upper tail is
 
     Phi(-|x|) = exp(-z^2) g(u) / (2 (1 + z)),      u = (z - 5/2) / (z + 5/2) in [-1, 1),
 
-where g is smooth, so a short Chebyshev series gives Phi to the rounding error of either precision.
+where g is smooth, so a short Chebyshev series gives Phi to the rounding error. In float32 less will do:
+
+    Phi(x) = 1 / (1 + exp(x q(x^2)))
+
+defines a smooth q, which a polynomial of degree 6 meets to all digits that float32 has for Phi.
 """
 
 from functools import cache
 from math import pi, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -32,23 +35,51 @@ _SERIES = [
     -3.6956181437042435e-14, 1.3986980759307186e-15, 2.4050440329766055e-15, 2.974962289724813e-16,
     -9.993929179310454e-17, -3.6615440341058884e-17,
 ]
-_TERMS = {np.dtype(np.float32): 11, np.dtype(np.float64): len(_SERIES)}
-_CHUNK = 1 << 15          # elements: the temporaries of a chunk stay in the processor's cache
-
-
-@cache
-def _polynomial(dtype: np.dtype[np.floating[Any]]) -> Array:
-    """The series as powers of u, highest first, as long as the precision can tell."""
-    return np.polynomial.chebyshev.cheb2poly(_SERIES[: _TERMS[dtype]])[::-1].astype(dtype)
+# Coefficients of q(s), from s^6 down; tests/reference/phi_logistic.py prints them
+_Q = [
+    -3.512346185254435e-09, 2.6452683437828e-07, -7.929490612061754e-06, 0.0001106123961628361,
+    6.518993257723029e-05, -0.07266616913305182, -1.595769882923669,
+]
+# Elements: the temporaries of a chunk stay in the processor's cache. 2^14 costs a quarter more, a whole array twice.
+_CHUNK = 1 << 16
 
 
 def normal_cdf(x: Array) -> tuple[Array, Array]:
-    """Phi(x) and exp(-x^2 / 2), which the computation has at hand."""
+    """Phi(x) and exp(-x^2 / 2)."""
+    return _single_cdf(x) if x.dtype == np.float32 else _double_cdf(x)
+
+
+def _single_cdf(x: Array) -> tuple[Array, Array]:
+    """For float32: to 1.2e-7, as exact as the tail in float32, in 0.6 of its time."""
+    leading, second, *rest = _Q
+    with np.errstate(over="ignore"):                   # far out q falls to -infinity, and Phi to its ends
+        square = x * x
+        q = square * leading                           # Horner
+        q += second
+        for coefficient in rest:
+            q *= square
+            q += coefficient
+        q *= x
+        cdf = np.exp(q, out=q)
+    cdf += 1
+    np.divide(1, cdf, out=cdf)
+    square *= -0.5
+    return cdf, np.exp(square, out=square)
+
+
+@cache
+def _polynomial() -> Array:
+    """The series as powers of u, highest first."""
+    return np.polynomial.chebyshev.cheb2poly(_SERIES)[::-1]
+
+
+def _double_cdf(x: Array) -> tuple[Array, Array]:
+    """To 5e-16, by the tail."""
     z = np.abs(x)
     z *= 1 / sqrt(2)
     bell = np.exp(-z * z)
     u = (z - 2.5) / (z + 2.5)
-    leading, *rest = _polynomial(x.dtype)
+    leading, *rest = _polynomial()
     g = np.full_like(u, leading)
     for coefficient in rest:                           # Horner
         g *= u

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from ...errors import CheckpointError
 from ...files import save_files
+from ...late import complete
 from ...readers import exists, read_json, shown
 from ..arrays import Array
 from ..config import ModelConfig
@@ -60,6 +61,10 @@ class Layout(Protocol):
     def model_types(self) -> tuple[str, ...]:
         """The values of model_type that it can read."""
 
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """Keys of config.json for a model that was not read from this layout."""
+
     def claims(self, config: Mapping[str, Any]) -> bool:
         """Is this config.json written in this layout?"""
 
@@ -80,6 +85,7 @@ class MiniLayout:
     """Ours: the fields of ModelConfig, and the parameters under their own names."""
 
     metadata = {"format": "mini-bert"}
+    defaults: Mapping[str, Any] = MappingProxyType({})
     model_types = ("mini-bert",)
     _marker = {"model_type": "mini-bert", "format_version": 1}
 
@@ -123,7 +129,12 @@ _layouts: list[Layout] = [MiniLayout()]
 
 def register_layout(layout: Layout) -> None:
     """Make a layout known; the one registered last is asked first."""
-    _layouts.insert(0, layout)
+    _known_layouts().insert(0, layout)
+
+
+def _known_layouts() -> list[Layout]:
+    complete("layouts")
+    return _layouts
 
 
 def write_model(config: ModelConfig, params: Parameters, directory: str | PathLike[str], *,
@@ -138,11 +149,10 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
         raise CheckpointError(f"{broken} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
     known = described.get("model_type")
-    by_choice = sorted(_layouts, key=lambda layout: known not in layout.model_types)
+    by_choice = sorted(_known_layouts(), key=lambda layout: known not in layout.model_types)
     layout = next(layout for layout in by_choice if layout.fits(config, task))
     description, tensors = layout.write(config, task, params)
-    if known in layout.model_types:
-        description = {**described, **description}
+    description = {**(described if known in layout.model_types else layout.defaults), **description}
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:
@@ -169,7 +179,7 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
     digest = description.pop(VOCABULARY, None)
     if digest is not None and not isinstance(digest, str):
         raise CheckpointError(f"{path / CONFIG} has the {VOCABULARY} {str(digest)[:100]}, which is not text.")
-    layout = next((layout for layout in _layouts if layout.claims(description)), None)
+    layout = next((layout for layout in _known_layouts() if layout.claims(description)), None)
     if layout is None:
         raise _unknown_type(path / CONFIG, description)
     opened = layout.read(description, tensors, str(path))
@@ -177,7 +187,7 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
 
 
 def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError:
-    known = sorted({name for layout in _layouts for name in layout.model_types})
+    known = sorted({name for layout in _known_layouts() for name in layout.model_types})
     word = description.get("model_type")
     near = get_close_matches(str(word)[:100], known, n=1, cutoff=0.0)[0]
     return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, "

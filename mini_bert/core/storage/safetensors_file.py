@@ -21,7 +21,8 @@ from ..precision.bfloat16 import widened
 from .digests import DIGEST, tensors_digest
 
 LARGEST_WEIGHTS = 1 << 36             # bytes of a file
-_KINDS = {"f2": "F16", "f4": "F32", "f8": "F64", "u2": "U16"}
+_KINDS = {"f2": "F16", "f4": "F32", "f8": "F64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64", "i1": "I8",
+          "i2": "I16", "i4": "I32", "i8": "I64", "b1": "BOOL"}
 
 
 def safetensors_chunks(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import InputError
+from ...late import complete
 
 if TYPE_CHECKING:             # otherwise importing the package would load the readers of all formats
     from .conllu import Sentence
@@ -38,6 +39,7 @@ def register_reader(prefix: str, make: Callable[[], TaskReader]) -> None:
 
 def reader_of(place: DataSource) -> TaskReader | None:
     """The reader of this name; None for a file. An existing file wins over a registered prefix."""
+    complete("names of data")
     name = str(place)
     make = next((make for prefix, make in _readers.items() if name.startswith(prefix)), None)
     return None if make is None or Path(name).exists() else make()

@@ -135,7 +135,7 @@ class ProbeReport:
 
 
 @dataclass(frozen=True)
-class _Labelled:
+class LabelledWords:
     """The words and labels of each split in reading order; the id of a label that is not in training is -1."""
 
     names: list[str]
@@ -146,7 +146,8 @@ class _Labelled:
     notes: list[str]
 
 
-def _labelled(task: LabelTask, sets: ProbeSets) -> _Labelled:
+def labelled_words(task: LabelTask, sets: ProbeSets) -> LabelledWords:
+    """The labels of all splits; refused where a sentence has none, or where all are the same."""
     words: dict[str, list[str]] = {}
     gold: dict[str, list[str]] = {}
     for split in SPLITS:
@@ -165,10 +166,10 @@ def _labelled(task: LabelTask, sets: ProbeSets) -> _Labelled:
             notes.append(f"{split}: {sum(unseen.values()):,} words have labels that are not in training, and count as "
                          f"wrong: {', '.join(sorted(unseen))}")
     ids = {split: np.array([number.get(label, -1) for label in gold[split]]) for split in SPLITS}
-    return _Labelled(names, words, gold, ids, {split: sets.alignments[split].offsets for split in SPLITS}, notes)
+    return LabelledWords(names, words, gold, ids, {split: sets.alignments[split].offsets for split in SPLITS}, notes)
 
 
-def _figures(task: LabelTask, data: _Labelled, split: str, predicted: IntArray) -> dict[str, float]:
+def _figures(task: LabelTask, data: LabelledWords, split: str, predicted: IntArray) -> dict[str, float]:
     figures = {"accuracy": float((predicted == data.ids[split]).mean())}
     if task.figure == "f1":
         bounds = data.offsets[split].tolist()
@@ -226,7 +227,7 @@ def probe_labels(model: MiniBERT, tokenizer: Tokenizer, task: str, train: Sequen
     chosen_layers(model, options.layers)              # refuse an unknown layer before anything is computed
     kind, seeds = LABEL_TASKS[task], range(options.seed, options.seed + options.seeds)
     sets = probe_sets(model, tokenizer, train, test, dev, max_samples=options.max_samples, seed=options.seed)
-    data, pooling = _labelled(kind, sets), options.pooling or "ends"
+    data, pooling = labelled_words(kind, sets), options.pooling or "ends"
     notes = sets.notes + data.notes
     lowered = {split: [word.lower() for word in words] for split, words in data.words.items()}
     types = lowered if tokenizer.lowercase else data.words        # words that the model can distinguish
@@ -282,7 +283,7 @@ def probe_labels(model: MiniBERT, tokenizer: Tokenizer, task: str, train: Sequen
     return ProbeReport(task, kind.figure, len(data.names), sets.to_dict(), baselines, rows, notes, options.seeds)
 
 
-def _outcome(task: LabelTask, data: _Labelled, target: str, made: TrainedClassifier, x: Mapping[str, Features],
+def _outcome(task: LabelTask, data: LabelledWords, target: str, made: TrainedClassifier, x: Mapping[str, Features],
              gold: IntArray) -> _Outcome:
     predicted, mix = made.classifier.predict(x["test"]), made.classifier.mix()
     if target == "control":

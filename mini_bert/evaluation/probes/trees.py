@@ -103,15 +103,22 @@ def spanning_edges(distances: Array, words: BoolArray) -> BoolArray:
     return edges
 
 
-def structural_scores(trees: Sequence[Trees], distances: Sequence[Array], depths: Sequence[Array]) -> StructuralScores:
-    """The scores of predicted distances (S, n, n) and depths (S, n), given for each group of `trees`."""
-    right = edges = roots = sentences = 0
-    by_length: list[tuple[float, float]] = []
-    for group, d, depth in zip(trees, distances, depths, strict=True):
-        some = group.words.any(axis=1)
+def edges_found(trees: Sequence[Trees], distances: Sequence[Array]) -> tuple[int, int]:
+    """How many undirected edges of the trees the spanning trees of predicted distances contain, and of how many."""
+    right = edges = 0
+    for group, d in zip(trees, distances, strict=True):
         gold = spanning_edges(group.distances, group.words)
         right += int((gold & spanning_edges(d, group.words)).sum())
         edges += int(gold.sum())
+    return right // 2, edges // 2                 # each is at (i, j) and (j, i)
+
+
+def structural_scores(trees: Sequence[Trees], distances: Sequence[Array], depths: Sequence[Array]) -> StructuralScores:
+    """The scores of predicted distances (S, n, n) and depths (S, n), given for each group of `trees`."""
+    roots = sentences = 0
+    by_length: list[tuple[float, float]] = []
+    for group, d, depth in zip(trees, distances, depths, strict=True):
+        some = group.words.any(axis=1)
         least = np.where(group.words, depth, np.inf).argmin(axis=1)
         top = np.where(group.words, group.depths, np.inf).argmin(axis=1)
         roots += int((least == top)[some].sum())
@@ -119,6 +126,7 @@ def structural_scores(trees: Sequence[Trees], distances: Sequence[Array], depths
         if _SHORTEST <= group.rows.shape[1] <= _LONGEST:
             by_length.append((float(np.mean(spearman(d, group.distances))),
                               float(np.mean(spearman(depth, group.depths)))))
+    right, edges = edges_found(trees, distances)
     if not edges or not by_length:
         raise InputError(f"The structural probe needs a test sentence of {_SHORTEST} to {_LONGEST} words.")
     # as in the paper: the mean over sentences of each length, then over lengths

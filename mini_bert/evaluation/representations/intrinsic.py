@@ -21,6 +21,7 @@ from ...core.params import Parameters
 from ...errors import InputError
 from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...objectives.masked import MaskedLM
+from ...objectives.objective import PassOptions
 from ...randomness import generator
 from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
@@ -200,7 +201,7 @@ def _masked(model: MiniBERT, batches: list[MLMBatch], team: Workers) -> MaskedFi
     results = team.map(one, asked)
     ranks = Ranks(*(np.concatenate(parts) for parts in zip(*(ranks for ranks, *_ in results), strict=True)))
     confidence, losses = (np.concatenate([result[i] for result in results]) for i in (1, 2))
-    gradients = BatchGradients(MaskedLM(model, micro_batch_size=_AT_A_TIME, recompute=True), team)
+    gradients = BatchGradients(MaskedLM(model, PassOptions(_AT_A_TIME, recompute=True)), team)
     loss = gradients.compute(joined_batches(asked))["masked"]
     gradients.gradients.flat[...] /= loss.count                      # the gradient of the mean
     mean = float(losses.mean())

@@ -23,7 +23,7 @@ from ...errors import DataError, InputError, NumericalError
 from ...text.corpora.sources import FileReading
 from ...text.tokenizer import Tokenizer
 from ...training.runs.process_memory import peak_resident_bytes
-from ..formats.agreement import agreement_files, read_agreement
+from ..formats.agreement import read_agreement
 from ..formats.lama import read_facts
 from ..formats.minimal_pairs import read_minimal_pairs
 from ..formats.reading import load_questions
@@ -154,8 +154,8 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
 
             reason = _why_not(context, part)
             if reason is None:
-                files = text_files + ([] if part.needs is None else _files(folder, part.needs))
-                files += _files(folder, "entities") if name == "forgetting" and folder.entities else []
+                files = text_files + ([] if part.needs is None else folder.files_of(part.needs))
+                files += folder.files_of("entities") if name == "forgetting" and folder.entities else []
                 named = [f"{file.parent.name}/{file.name}" for file in files]     # results contain these names
                 try:
                     found = cached_result(f"evaluate-{name}", {**options, "files": named}, files, compute, fresh=fresh)
@@ -190,18 +190,6 @@ def _fingerprint(model: MiniBERT, tokenizer: Tokenizer) -> str:
     return digest.hexdigest()
 
 
-# -------------------------------------------------------------------- the files of tasks
-
-
-def _files(folder: TaskFolder, needs: str) -> list[Path]:
-    found = getattr(folder, needs)
-    if needs in ("treebank", "entities"):
-        return list(found.files())
-    if needs == "texts":
-        return [path for pair in found for path in (pair.train, pair.dev)]
-    return [file for path in found for file in agreement_files(path)] if needs == "agreement" else list(found)
-
-
 def _check(context: EvaluationContext, needed: set[str | None]) -> None:
     """Read every file that will be used, so that a malformed one is reported at once and not hours later.
 
@@ -211,7 +199,7 @@ def _check(context: EvaluationContext, needed: set[str | None]) -> None:
         "treebank": context.sentences, "entities": context.sentences, "texts": _any_texts,
         "questions": load_questions, "pairs": read_minimal_pairs, "facts": read_facts, "words": read_words}
     for needs in sorted(filter(None, needed)):
-        files = _files(context.tasks, needs)
+        files = context.tasks.files_of(needs)
 
         def read(needs: str = needs, files: Sequence[Path] = files) -> dict[str, Any]:
             if needs == "agreement":

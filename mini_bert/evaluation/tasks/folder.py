@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ...errors import DataError
 from ...text.tables import is_table
+from ..formats.agreement import agreement_files
 from ..formats.conllu import has_entities, missing_header
 
 EXPECTED_FILES = {
@@ -64,6 +65,15 @@ class TaskFolder:
     facts: list[Path] = field(default_factory=list)
     words: list[Path] = field(default_factory=list)
     no_header: Path | None = None             # a treebank with entities but without the header that names their fields
+
+    def files_of(self, what: str) -> list[Path]:
+        """The files of this kind of data; none if it is missing."""
+        found = getattr(self, what) or []
+        if isinstance(found, Splits):
+            return found.files()
+        if what == "texts":
+            return [path for pair in found for path in (pair.train, pair.dev)]
+        return [file for path in found for file in agreement_files(path)] if what == "agreement" else list(found)
 
     def missing(self, what: str) -> str | None:
         """Why there is no data of this kind, as part of a sentence; None if there is."""

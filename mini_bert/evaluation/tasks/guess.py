@@ -1,5 +1,6 @@
 """Which task the training data is for, if nobody says: by the kind of file, its columns, and what the labels are."""
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,7 @@ from ...errors import DataError
 from ...readers import shown
 from ...text.tables import read_columns
 from ..formats.named import DataSource, reader_of
-from ..formats.tables import Columns, LabelledTable, is_number, read_labelled
+from ..formats.tables import Columns, Labelled, LabelledTable, is_number, read_labelled
 from ..formats.word_tables import has_words
 
 _MOST_CLASSES = 30            # more different whole numbers are a scale
@@ -23,8 +24,10 @@ class Guess(NamedTuple):
     why: str
 
 
-def guess_task(train: DataSource, columns: Columns | None = None) -> Guess:
-    """The task of a training file; a registered name, such as hub:NAME, is taken for classes."""
+def guess_task(train: DataSource | Sequence[Labelled], columns: Columns | None = None) -> Guess:
+    """The task of a training file, or of examples; a registered name, such as hub:NAME, is taken for classes."""
+    if not isinstance(train, str | PathLike):
+        return _of_table(LabelledTable(list(train), Columns(), ""))
     if reader_of(train) is not None:
         return Guess("classification", "")
     path = Path(train)

@@ -23,7 +23,7 @@ from .teaching import Taught
 
 _SMALL = 10_000_000           # parameters; smaller models use a higher learning rate
 _LEARNED = 0.8                # share of the training data that a search for a learning rate learns from
-Announce = Callable[[str], Callable[[Progress], None] | None]     # name of a run -> callback for its progress
+Announce = Callable[[str], Callable[[Progress], bool | None] | None]     # name of a run -> callback for its progress
 
 
 @dataclass(frozen=True)
@@ -147,17 +147,26 @@ def require_head(word: str, answers: Answers, config: ModelConfig) -> None:
 
 
 def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, train: Encoded | Taught,
-          progress: Callable[[Progress], None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
+          progress: Callable[[Progress], bool | None] | None) -> tuple[TaskModel, Finetuned, dict[str, float]]:
+    """One run, and its figures on the set to measure on."""
+    tuned, outcome = tune(task, model, config, head=head, train=train, progress=progress)
+    with workers(config.threads) as team:
+        return tuned, outcome, task.figures(tuned, team)
+
+
+def tune(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, head: str | None = None,
+         train: Encoded | Taught | None = None,
+         progress: Callable[[Progress], bool | None] | None = None) -> tuple[TaskModel, Finetuned]:
+    """Fine-tune a copy of `model` once, on the task's training data or on `train`, stopping by its development set."""
+    head, train = task.head if head is None else head, task.train if train is None else train
     tuned = _tunable(task, model, head, config)
 
     def score(network: TaskModel) -> float:
         with workers(config.threads) as team:
             return next(iter(task.dev_figures(network, team).values()))
 
-    objective = train.objective(tuned, config.recompute) if isinstance(train, Taught) else None
-    outcome = finetune(tuned, train.lengths, train.collate, score, config, progress=progress, objective=objective)
-    with workers(config.threads) as team:
-        return tuned, outcome, task.figures(tuned, team)
+    objective = train.objective(tuned, config.passes()) if isinstance(train, Taught) else None
+    return tuned, finetune(tuned, train.lengths, train.collate, score, config, progress=progress, objective=objective)
 
 
 def _collect(into: dict[str, list[float]], found: dict[str, float]) -> None:

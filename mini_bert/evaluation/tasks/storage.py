@@ -133,6 +133,11 @@ def _with_own_head(folder: Path) -> SavedTask:
                               "no head of a task; create one with mini-bert finetune.")
     tokenizer = load_tokenizer(folder)
     require_vocabulary(model, tokenizer)
+    return task_of(model, tokenizer)
+
+
+def task_of(model: TaskModel, tokenizer: Tokenizer) -> SavedTask:
+    """The task of a model whose own files have its head."""
     return SavedTask(model, tokenizer, _TASKS[model.task.answers], list(model.labels), None)
 
 

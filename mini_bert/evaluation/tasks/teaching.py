@@ -13,6 +13,7 @@ from ...core.arrays import Array, BoolArray
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...objectives.distillation.taught_task import SCORE_DISTANCES, TaughtBatch, TaughtTask
+from ...objectives.objective import PassOptions
 from ...settings import Settings
 from ...text.augmentation import augmented
 from ...training.workers import Workers
@@ -63,9 +64,9 @@ class Taught(NamedTuple):
     def collate(self, numbers: IntArray) -> TaughtBatch:
         return TaughtBatch(self.encoded.collate(numbers), self.scores[numbers], self.labelled[numbers])
 
-    def objective(self, model: TaskModel, recompute: bool) -> TaughtTask:
+    def objective(self, model: TaskModel, passes: PassOptions) -> TaughtTask:
         distance = SCORE_DISTANCES[self.config.loss](self.config.temperature)
-        return TaughtTask(model, distance, self.config.weight, recompute=recompute)
+        return TaughtTask(model, passes, distance, self.config.weight)
 
 
 def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Workers, *, seed: int = 0,

@@ -23,6 +23,7 @@ from ...core.ops.attention import attention_forward
 from ...core.params import Parameters, ParamSpec
 from ...errors import MiniBertError
 from ...objectives.masked import MaskedLM
+from ...objectives.objective import PassOptions
 from ...randomness import generator
 from ...text.batches import MLMBatch
 from ...text.masking import mask_tokens
@@ -132,7 +133,7 @@ def _parts(seed: int) -> Reading:
     rows = {}
     with workers(1) as team:
         for size in (len(batch.input_ids), 1):
-            gradients = BatchGradients(MaskedLM(model, micro_batch_size=size), team)
+            gradients = BatchGradients(MaskedLM(model, PassOptions(size)), team)
             loss = gradients.compute(batch)["masked"]
             rows[size] = loss.mean, gradients.gradients.flat / loss.count
     (whole, gradient), (parted, again) = rows.values()
@@ -145,7 +146,7 @@ def _again(seed: int) -> Reading:
     """The gradient of one batch, computed three times with the same parameters."""
     model, batch = _model(seed), _batch(seed)
     with workers(1) as team:
-        gradients = BatchGradients(MaskedLM(model, micro_batch_size=4), team)
+        gradients = BatchGradients(MaskedLM(model, PassOptions(4)), team)
         norms = []
         for _ in range(3):
             masked = gradients.compute(batch)["masked"].count

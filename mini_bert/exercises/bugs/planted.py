@@ -37,7 +37,7 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-03",
         question="The training loss falls below that of the healthy run, while the held-out loss climbs.",
         cause="shifted",
-        edits=(Edit("core.gradients:add_mlm_gradients", "targets =",
+        edits=(Edit("core.gradients:mlm_gradients", "targets =",
                     "targets = np.roll(target_ids, 1, axis=1)"),),
         caught_by=("curve", "doctor"), silent=("gradcheck",),
         hints=("The gradient check passes: the gradients belong to the loss. Is it the right loss?",
@@ -106,9 +106,9 @@ BUGS = {bug.name: bug for bug in (
     Bug(name="bug-10",
         question="The loss of a batch depends on how many sequences are computed at a time.",
         cause="mean-of-means",
-        edits=(Edit("core.gradients:add_mlm_gradients", "dlogits =",
-                    "dlogits = [cross_entropy_backward(factor / count, loss_cache, overwrite=True)]; "
-                    "loss = loss / count"),
+        edits=(Edit("core.gradients:mlm_gradients", "dlogits =",
+                    "dlogits = [cross_entropy_backward(factor / len(found), loss_cache, overwrite=True)]; "
+                    "loss = loss / len(found)"),
                Edit("objectives.masked:MaskedLM.counts", "return", "return {self.main: 1}")),
         caught_by=("parts",), silent=("gradcheck", "curve"),
         hints=("Each micro-batch is right, as the gradient check shows; the way they are combined is not.",

@@ -24,7 +24,7 @@ class AdamWExercise(ComparedExercise):
     def writes(self) -> str:
         return "adamw_step"
 
-    @lru_cache(maxsize=4)                                 # noqa: B019  exercises are never freed
+    @lru_cache(maxsize=64)                                # noqa: B019  exercises are never freed
     def cases(self, seed: int) -> tuple[Pieces, ...]:
         return tuple(_case(name, shape, t, generator(seed, "exercise", self.name, name)) for name, shape, t in (
             ("the first step", (3, 4), 1), ("the sixth step", (2, 5), 6), ("a bias", (4,), 3)))

@@ -8,6 +8,13 @@ import { matrixView } from "./matrix.js";
 import { keepingFocus } from "./place.js";
 import { go, placeIn, query } from "./state.js";
 
+/** A number of an array whose axes of length one stand for all. */
+function entry(array, index) {
+  return array.data[array.shape.reduce((place, size, axis) => place * size + (size === 1 ? 0 : index[axis]), 0)];
+}
+
+const lower = (title) => title.charAt(0).toLowerCase() + title.slice(1);
+
 /** All heads of all layers, as buttons with a small picture each. */
 export function headGrid(weights, { chosen = null, onPick, heads = [], tokens }) {
   const [L, A, T] = weights.shape,
@@ -140,19 +147,27 @@ export async function show(root, { state }) {
       j = key ?? bestKey(i);
     let parts;
     try {
-      parts = pairOf(i, j, ...(await Promise.all(["Q", "K"].map(rowsOf))));
+      parts = pairOf(i, j, ...(await scored()));
     } catch (error) {
       parts = [h("p", { class: "refused" }, error.message)];
     }
     if (mine === turn) keepingFocus(pair, () => put(pair, parts)); // not if another pair was chosen meanwhile
   }
 
-  /** The queries or the keys of the chosen layer. */
-  async function rowsOf(letter) {
-    return unpack(await ask("matrix", { ...query(state), of: "forward", name: `${letter}_${chosen[0]}` }));
+  /** What the scores of the chosen layer are made of: the step, its queries and keys, and what is added, with titles. */
+  async function scored() {
+    const { steps } = await ask("forward", query(state)),
+      named = new Map(steps.map((step) => [step.name, step])),
+      scores = named.get(`scores_${chosen[0]}`);
+    const arrays = [...scores.inputs, scores.name].map(async (name) => ({
+      ...unpack(await ask("matrix", { ...query(state), of: "forward", name })),
+      title: named.get(name).title,
+    }));
+    const [Q, K, ...rest] = await Promise.all(arrays);
+    return [Q, K, rest.slice(0, -1), rest.at(-1)];
   }
 
-  function pairOf(i, j, Q, K) {
+  function pairOf(i, j, Q, K, biases, scores) {
     const select = (id, label, value, change) =>
       h(
         "label",
@@ -169,7 +184,10 @@ export async function show(root, { state }) {
     const q = row(Q, i),
       k = row(K, j),
       terms = q.map((value, n) => (value * k[n]) / Math.sqrt(d));
-    const score = terms.reduce((a, b) => a + b, 0);
+    const product = terms.reduce((a, b) => a + b, 0),
+      added = biases.map((bias) => ({ title: bias.title, value: entry(bias, [chosen[1], i, j]) })),
+      hidden = entry(scores, [chosen[1], i, j]) === -Infinity,
+      score = hidden ? -Infinity : added.reduce((sum, { value }) => sum + value, product);
     const order = terms
       .map((_, n) => n)
       .sort((a, b) => Math.abs(terms[b]) - Math.abs(terms[a]))
@@ -188,7 +206,8 @@ export async function show(root, { state }) {
         { class: "big" },
         "score = q · k / √",
         String(d),
-        " = ",
+        added.map((_, n) => ` + s${added.length > 1 ? n + 1 : ""}`),
+        hidden ? ", but this key is hidden: " : " = ",
         h("b", { id: "pair-score", "data-value": score }, number(score, 6)),
         h(
           "span",
@@ -197,11 +216,20 @@ export async function show(root, { state }) {
           h("b", { id: "pair-weight", "data-value": weight(i, j) }, number(weight(i, j), 6)),
         ),
       ),
+      added.length
+        ? h(
+            "p",
+            { class: "facts", id: "pair-parts" },
+            `q · k / √${d} = ${number(product, 4)}`,
+            added.map(({ title, value }, n) => `; s${added.length > 1 ? n + 1 : ""}, ${lower(title)}: ${number(value, 4)}`),
+            ".",
+          )
+        : null,
       ...[
-        ["q", q, `q of “${tokens[i]}”`],
-        ["k", k, `k of “${tokens[j]}”`],
-        ["terms", terms, "q k / √d, dimension by dimension"],
-      ].map(([, values, label]) =>
+        [q, `q of “${tokens[i]}”: ${lower(Q.title)}`],
+        [k, `k of “${tokens[j]}”: ${lower(K.title)}`],
+        [terms, "q k / √d, dimension by dimension"],
+      ].map(([values, label]) =>
         h("figure", { class: "bars-box" }, h("figcaption", {}, label), signedBars(values, { label })),
       ),
       h(

@@ -25,25 +25,30 @@ export function signedBars(
   );
 }
 
-/** Lines over a common x; a line is {name, x, y, class}. `levels` are lines across, `at` an upright one. */
-export function lineChart(lines, { levels = [], at = null, label, xName = "step", yName, onPick } = {}) {
-  const width = Math.max(300, Math.min(640, innerWidth - 70)),
-    height = 260,
-    left = 46,
-    bottom = 34,
+/** Lines over a common x; a line is {name, x, y, class}. `levels` are lines across, `at` an upright one.
+    With `log` the axis of x is logarithmic; `size` and `range`, of y, are for a chart among many. */
+export function lineChart(
+  lines,
+  { levels = [], at = null, label, xName = "step", yName, onPick, log = false, size = null, range = [] } = {},
+) {
+  const [width, height] = size ?? [Math.max(300, Math.min(640, innerWidth - 70)), 260],
+    left = size ? 34 : 46,
+    bottom = xName ? 34 : 20,
     right = 10,
     top = 10;
   const some = lines.filter((line) => line.x.length);
-  const xs = some.flatMap((line) => line.x),
-    ys = [...some.flatMap((line) => line.y), ...levels.map((level) => level.y)];
+  const scaled = (value) => (log ? Math.log10(Math.max(value, 1)) : value);
+  const xs = some.flatMap((line) => line.x.map(scaled)),
+    ys = [...some.flatMap((line) => line.y), ...levels.map((level) => level.y), ...range];
   if (!xs.length) return h("p", { class: "quiet" }, "There is nothing to draw yet.");
-  const [x0, x1] = [Math.min(...xs, at ?? Infinity), Math.max(...xs, at ?? -Infinity)];
+  const now = at === null ? null : scaled(at);
+  const [x0, x1] = [Math.min(...xs, now ?? Infinity), Math.max(...xs, now ?? -Infinity)];
   let [y0, y1] = [Math.min(...ys), Math.max(...ys)];
   if (y1 === y0) [y0, y1] = [y0 - 0.5, y1 + 0.5];
   const pad = 0.05 * (y1 - y0);
   [y0, y1] = [y0 >= 0 ? Math.max(0, y0 - pad) : y0 - pad, y1 + pad];
   const put = (value, a, b, from, to) => from + ((value - a) / (b - a || 1)) * (to - from);
-  const X = (value) => put(value, x0, x1, left, width - right),
+  const X = (value) => put(scaled(value), x0, x1, left, width - right),
     Y = (value) => put(value, y0, y1, height - bottom, top);
   const ticks = (a, b, n) => {
     const raw = (b - a) / n || 1,
@@ -53,22 +58,29 @@ export function lineChart(lines, { levels = [], at = null, label, xName = "step"
       last = Math.floor(b / step + 1e-6);
     return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   };
+  const many = width > 450 ? 6 : 3;
+  const powers = Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, i) => 10 ** (Math.ceil(x0) + i));
+  const xTicks = log ? powers.filter((_, i) => i % Math.ceil(powers.length / many) === 0) : ticks(x0, x1, many);
   const chart = s(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label },
-    ticks(y0, y1, 5).map((tick) => [
+    ticks(y0, y1, height > 150 ? 5 : 3).map((tick) => [
       s("line", { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: "grid" }),
       s("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, number(tick, 3)),
     ]),
-    ticks(x0, x1, width > 450 ? 6 : 3).map((tick) =>
-      s("text", { x: X(tick), y: height - bottom + 16, "text-anchor": "middle" }, tick.toLocaleString("en")),
+    xTicks.map((tick) =>
+      s(
+        "text",
+        { x: X(tick), y: height - bottom + 16, "text-anchor": "middle" },
+        log ? amount(tick) : tick.toLocaleString("en"),
+      ),
     ),
     s("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle" }, xName),
     yName
       ? s("text", { x: 12, y: height / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${height / 2})` }, yName)
       : null,
     levels.map((level) => [
-      s("line", { x1: left, x2: width - right, y1: Y(level.y), y2: Y(level.y), class: "level" }),
+      s("line", { x1: left, x2: width - right, y1: Y(level.y), y2: Y(level.y), class: `level ${level.class ?? ""}` }),
       s("text", { x: left + 4, y: Y(level.y) - 4, class: "quiet" }, level.name),
     ]),
     some.map((line) => [
@@ -80,8 +92,8 @@ export function lineChart(lines, { levels = [], at = null, label, xName = "step"
         ? line.x.map((x, i) =>
             s(
               "circle",
-              { cx: X(x), cy: Y(line.y[i]), r: 4, class: `dot ${line.class ?? ""}` },
-              s("title", {}, `${xName} ${x}: ${number(line.y[i])}`),
+              { cx: X(x), cy: Y(line.y[i]), r: line.dots === true ? 4 : line.dots, class: `dot ${line.class ?? ""}` },
+              s("title", {}, line.titles?.[i] ?? `${xName} ${x}: ${number(line.y[i])}`),
             ),
           )
         : null,
@@ -92,7 +104,8 @@ export function lineChart(lines, { levels = [], at = null, label, xName = "step"
     chart.classList.add("pick");
     chart.addEventListener("click", (event) => {
       const box = chart.getBoundingClientRect();
-      onPick(put(((event.clientX - box.left) / box.width) * width, left, width - right, x0, x1));
+      const x = put(((event.clientX - box.left) / box.width) * width, left, width - right, x0, x1);
+      onPick(log ? 10 ** x : x);
     });
   }
   return h(
@@ -105,6 +118,16 @@ export function lineChart(lines, { levels = [], at = null, label, xName = "step"
       some.filter((line) => line.name).map((line) => h("span", { class: line.class ?? "" }, line.name)),
     ),
   );
+}
+
+/** 10,000 as 10k. */
+function amount(value) {
+  const [size, unit] = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ].find(([size]) => value >= size) ?? [1, ""];
+  return `${value / size}${unit}`;
 }
 
 /** One head over the sentence: an arc from each token to those that it attends to, its own weight as a ring. */

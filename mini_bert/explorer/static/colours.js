@@ -77,14 +77,20 @@ function tableOf(stops) {
   return tables.get(stops);
 }
 
-/** A scale for numbers from low to high: signed ones are centred at zero. */
+const HIDDEN_LIGHT = [208, 205, 197],
+  HIDDEN_DARK = [70, 72, 80];
+
+/** A scale for numbers from low to high: signed ones are centred at zero. Minus infinity, a hidden key, is grey. */
 export function scale(low, high, signed) {
   const dark = isDark();
   const colours = tableOf(signed ? (dark ? SIGNED_DARK : SIGNED_LIGHT) : dark ? CIVIDIS : CIVIDIS_LIGHT);
   const reach = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const [from, to] = signed ? [-reach, reach] : [Math.min(0, low), high || 1];
+  const hidden = dark ? HIDDEN_DARK : HIDDEN_LIGHT;
   const rgb = (value) =>
-    colours[Math.max(0, Math.min(255, Math.round(((value - from) / (to - from)) * 255)))] ?? [128, 128, 128];
+    value === -Infinity
+      ? hidden
+      : (colours[Math.max(0, Math.min(255, Math.round(((value - from) / (to - from)) * 255)))] ?? [128, 128, 128]);
   return { rgb, from, to, css: (value) => `rgb(${rgb(value).join(" ")})` };
 }
 

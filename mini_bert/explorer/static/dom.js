@@ -43,6 +43,7 @@ export function math(formula) {
 
 /** Four digits that matter, a true minus sign. */
 export function number(value, digits = 4) {
+  if (value === -Infinity) return "−∞";
   if (value === null || value === undefined || !Number.isFinite(value)) return value === null ? "not finite" : "–";
   if (value === 0) return "0";
   const size = Math.abs(value);

@@ -199,8 +199,9 @@ export class HeatMap {
     context.scale(ratio, ratio);
     for (let row = 0; row < this.rows; row += 1) {
       for (let column = 0; column < this.columns; column += 1) {
-        if (!(this.value(row, column) < least)) continue;
-        context.fillStyle = ink(this.colouring.rgb(this.value(row, column)));
+        const value = this.value(row, column);
+        if (!(value < least) || value === -Infinity) continue;
+        context.fillStyle = ink(this.colouring.rgb(value));
         const x = Math.round((column + 0.5) * this.cellX - width / 2),
           y = Math.round((row + 0.5) * this.rowHeight);
         context.fillRect(x, y, width, 1);

@@ -14,13 +14,13 @@ const nameOf = (name) =>
       ? "final LayerNorm"
       : name.replace("hidden_", "layer ");
 
-export async function show(root, { state, sentence }) {
+export async function show(root, { state, sentence, info }) {
   const found = await ask("layers", query(state));
   put(
     root,
     h("p", { class: "lead" }, "The same sentence, seen layer by layer."),
     found.lens
-      ? lens(found.lens, state, sentence)
+      ? lens(found.lens, state, sentence, info)
       : h("p", { class: "quiet" }, "This model has no head for words, so its layers predict none."),
     found.lens && !sentence.predictions.length
       ? h("p", { class: "quiet" }, "Mask a word to see which tokens its prediction rests on.")
@@ -41,27 +41,27 @@ export async function show(root, { state, sentence }) {
 }
 
 /** The first choice of each layer at each token, and the likeliest words at one position. */
-function lens(found, state, sentence) {
+function lens(found, state, sentence, info) {
   const place = h("section", { class: "panel", id: "lens", "aria-label": "Logit lens" });
-  const draw = (chosen) => keepingFocus(place, () => put(place, lensParts(found, sentence, chosen, choose)));
+  const draw = (chosen) => keepingFocus(place, () => put(place, lensParts(found, sentence, info, chosen, choose)));
   const choose = (position) => {
     go({ position }, { silent: true });
     draw(position);
   };
-  draw(placeIn(state.position, sentence.tokens.length) ?? sentence.masks[0] ?? 1);
+  draw(placeIn(state.position, sentence.tokens.length) ?? sentence.predictions[0]?.row ?? 1);
   return place;
 }
 
-function lensParts(found, sentence, chosen, choose) {
+function lensParts(found, sentence, info, chosen, choose) {
   const amount = scale(0, 1, false),
-    target = sentence.predictions.find((prediction) => prediction.position === chosen),
+    target = sentence.predictions.find((prediction) => prediction.row === chosen),
     layers = found.names.map((_, i) => found.names.length - 1 - i);
   return [
     h("h2", {}, "Logit lens"),
     h(
       "p",
       { class: "quiet" },
-      "What the model would predict if it stopped after each layer: the layer’s hidden states go through the final LayerNorm and the head. Click a column for more of its words.",
+      `What the model would predict${info.causal ? ", behind each token," : ""} if it stopped after each layer: the layer’s hidden states go through the final LayerNorm and the head. Click a column for more of its words.`,
     ),
     h(
       "div",
@@ -119,7 +119,7 @@ function lensParts(found, sentence, chosen, choose) {
         ),
       ),
     ),
-    h("h3", {}, `At position ${chosen}, “${sentence.tokens[chosen]}”`),
+    h("h3", {}, `${info.causal ? "After" : "At"} position ${chosen}, “${sentence.tokens[chosen]}”`),
     h(
       "div",
       { class: "lens-detail" },

@@ -16,8 +16,16 @@ export function range(data) {
   return low <= high ? [low, high] : [0, 0];
 }
 
-export function legend(colouring) {
-  return h("span", { class: "legend" }, number(colouring.from, 3), legendCanvas(colouring), number(colouring.to, 3));
+export function legend(colouring, { hidden = false } = {}) {
+  const swatch = h("span", { class: "swatch", style: { background: colouring.css(-Infinity) } });
+  return h(
+    "span",
+    { class: "legend" },
+    number(colouring.from, 3),
+    legendCanvas(colouring),
+    number(colouring.to, 3),
+    hidden ? [swatch, "hidden (−∞)"] : null,
+  );
 }
 
 /** What stands at a place of an axis. */
@@ -101,7 +109,7 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
     "div",
     { class: "matrix" },
     body,
-    h("div", { class: "under" }, legend(colouring), readout),
+    h("div", { class: "under" }, legend(colouring, { hidden: matrix.data.includes(-Infinity) }), readout),
     cut.length ? h("p", { class: "quiet" }, `${cut.join("; ")}.`) : null,
   );
 }

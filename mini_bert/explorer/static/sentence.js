@@ -42,16 +42,21 @@ export function drawSentence(root, { state, sentence, info, error }) {
             { id: "hint", class: "quiet" },
             isOffline
               ? "This file holds one sentence; with mini-bert explore any sentence can be typed and any word masked."
-              : "Click a word to mask it; click it again to take the mask away.",
+              : info.causal
+                ? "Click a word to ask the model for it: it reads only what comes before. Click it again to ask no more."
+                : "Click a word to mask it; click it again to take the mask away.",
           ),
-          words(state, sentence),
+          words(state, sentence, info),
         ),
         predictions(state, sentence, info),
       ];
   keepingFocus(root, () => put(root, parts));
 }
 
-function words(state, sentence) {
+function words(state, sentence, info) {
+  const [take, give] = info.causal
+    ? ["Do not ask for this word", "Ask for this word"]
+    : ["Take the mask away", "Mask this word"];
   return h(
     "div",
     { class: "tokens", role: "group", "aria-label": "Tokens" },
@@ -65,7 +70,7 @@ function words(state, sentence) {
           class: `token${masked ? " masked" : ""}${sentence.special[i] ? " special" : ""}`,
           "aria-pressed": String(masked),
           disabled: isOffline || sentence.special[i],
-          title: sentence.special[i] ? `${token} stands by itself` : masked ? "Take the mask away" : "Mask this word",
+          title: sentence.special[i] ? `${token} stands by itself` : masked ? take : give,
           onclick: () => toggle(state, i),
         },
         h("span", {}, token),
@@ -86,7 +91,12 @@ function toggle(state, i) {
 /** For each mask the likeliest words; each can be made the target. */
 function predictions(state, sentence, info) {
   if (!info.predicts) return h("p", { class: "quiet" }, "This model has no head for words, so it predicts none.");
-  if (!sentence.predictions.length) return h("p", { class: "quiet" }, "Nothing is masked: no prediction, no loss.");
+  if (!sentence.predictions.length)
+    return h(
+      "p",
+      { class: "quiet" },
+      info.causal ? "No word is asked for: no prediction, no loss." : "Nothing is masked: no prediction, no loss.",
+    );
   const choose = (position, word) => {
     const wanted = targets(state).set(position, word);
     if (sentence.original[position] === word) wanted.delete(position);
@@ -95,11 +105,24 @@ function predictions(state, sentence, info) {
   return h(
     "div",
     { class: "predictions" },
+    info.streams
+      ? h(
+          "p",
+          { class: "quiet" },
+          "This model predicts words in any order with a second stream of queries. Shown is its content stream alone, which reads [MASK] as a word.",
+        )
+      : null,
     sentence.predictions.map((found) =>
       h(
         "section",
         { class: "prediction", "aria-label": `Position ${found.position}` },
-        h("p", {}, `At position ${found.position} the model expects`),
+        h(
+          "p",
+          {},
+          info.causal
+            ? `After “${sentence.tokens[found.row]}”, at position ${found.position}, the model expects`
+            : `At position ${found.position} the model expects`,
+        ),
         h(
           "ol",
           {},

@@ -5,11 +5,38 @@ import { headGrid } from "./attention.js";
 import { lineChart } from "./charts.js";
 import { bar, h, percent, put } from "./dom.js";
 import { go, query } from "./state.js";
+import { nearest, timelinePanels, tokensAt } from "./timeline.js";
 
 const EVERY = 5000; // milliseconds between looks at a run that is going on
+const measure = () => h("code", {}, "mini-bert timeline RUN --tasks DIR");
+
+/** The timeline of a model that comes with the package; its cursor is where the reader clicks. */
+function shipped(timeline, of) {
+  const box = h("section", { class: "panel timeline" });
+  function draw(number) {
+    put(
+      box,
+      h("h2", {}, `When ${of} learned what`),
+      h("p", { class: "quiet" }, `The run of the model ${of}. ${where(timeline, number)}`),
+      timelinePanels(timeline, {
+        at: timeline.tokens[number],
+        onPick: (tokens) => draw(nearest(timeline, tokens)),
+      }),
+    );
+  }
+  draw(timeline.steps.length - 1);
+  return box;
+}
+
+function where(timeline, number) {
+  const step = timeline.steps[number].toLocaleString("en"),
+    tokens = timeline.tokens[number].toLocaleString("en");
+  return `Numbers are those of step ${step}, after ${tokens} tokens.`;
+}
 
 export async function show(root, { state, sentence }) {
   let { run } = await ask("run");
+  const { timeline, of, notes } = await ask("timeline");
   if (!run) {
     put(
       root,
@@ -22,16 +49,22 @@ export async function show(root, { state, sentence }) {
           : [
               "No run was given. Start the explorer with one: ",
               h("code", {}, "mini-bert explore --run DIR"),
-              ". To keep many checkpoints of a run, train with ",
-              h("code", {}, "--set training.keep_checkpoints=50 --set training.checkpoint_every=…"),
-              ".",
+              ". To keep many models of a run, train with ",
+              h("code", {}, "--set training.snapshots=20"),
+              timeline ? "." : [", and measure what each of them knows with ", measure(), "."],
             ],
       ),
+      timeline ? shipped(timeline, of) : null,
     );
     return undefined;
   }
   const curve = h("div"),
     chances = h("div"),
+    learned = h(
+      "section",
+      { class: "panel timeline" },
+      h("p", { class: "quiet" }, "To see when this run learned what: ", measure(), `. ${notes.join(" ")}`),
+    ),
     detail = h("div", { "aria-live": "polite" }),
     status = h("p", { class: "quiet" });
   const slider = h("input", { type: "range", id: "checkpoint", min: "0", step: "1" }),
@@ -56,7 +89,27 @@ export async function show(root, { state, sentence }) {
     return answer;
   }
 
+  /** The figures of the snapshots, with the cursor at the chosen checkpoint. */
+  function drawTimeline() {
+    if (!timeline) return;
+    const at = tokensAt(timeline, now()?.step ?? timeline.steps.at(-1));
+    put(
+      learned,
+      h("h2", {}, "When it learned what"),
+      h("p", { class: "quiet" }, where(timeline, nearest(timeline, at)), ` ${timeline.notes.join(" ")}`),
+      timelinePanels(timeline, { at, onPick: (tokens) => pick(timeline.steps[nearest(timeline, tokens)]) }),
+    );
+  }
+
+  /** Choose the checkpoint that is nearest to a step. */
+  function pick(step) {
+    const distances = run.checkpoints.map((checkpoint) => Math.abs(checkpoint.step - step));
+    slider.value = String(distances.indexOf(Math.min(...distances)));
+    choose();
+  }
+
   async function choose() {
+    drawTimeline();
     const checkpoint = now();
     if (!checkpoint) return;
     name.textContent = `${checkpoint.name} (step ${checkpoint.step.toLocaleString("en")})`;
@@ -135,11 +188,7 @@ export async function show(root, { state, sentence }) {
           at: now()?.step ?? null,
           label: "Loss over the run",
           yName: "loss",
-          onPick: (step) => {
-            const distances = run.checkpoints.map((checkpoint) => Math.abs(checkpoint.step - step));
-            slider.value = String(distances.indexOf(Math.min(...distances)));
-            choose();
-          },
+          onPick: pick,
         },
       ),
     );
@@ -256,6 +305,7 @@ export async function show(root, { state, sentence }) {
     status,
     box,
     none,
+    learned,
   );
   range(state.checkpoint);
   await choose();

@@ -16,7 +16,7 @@ from .modernbert import ModernBertLayout
 from .roberta import CamembertLayout, RobertaLayout, XLMRobertaLayout
 from .xlnet import XLNetLayout
 
-__all__ = ["LAYOUTS", "BertLayout", "DebertaLayout", "DebertaV2Layout", "register_layouts"]
+__all__ = ["LAYOUTS", "BertLayout", "DebertaLayout", "DebertaV2Layout"]
 
 # the first that fits a model is the one that it is saved in, unless it was read from another
 LAYOUTS: tuple[Layout, ...] = (
@@ -25,7 +25,5 @@ LAYOUTS: tuple[Layout, ...] = (
 )
 
 
-def register_layouts() -> None:
-    """Make all known to core."""
-    for layout in reversed(LAYOUTS):              # the one registered last is asked first
-        register_layout(layout)
+for known in reversed(LAYOUTS):                   # the one registered last is asked first
+    register_layout(known)

@@ -25,7 +25,7 @@ class AlbertLayout(HuggingFaceLayout):
               "dropout": ("hidden_dropout_prob", 0.0), "attention_dropout": ("attention_probs_dropout_prob", 0.0)}
     activation = ("hidden_act", "gelu_new")
     required = {"position_embedding_type": "absolute"}
-    constants = {"pad_token_id": 0}
+    defaults = {"pad_token_id": 0}
     encoder = {
         **table("token_embeddings", "embeddings.word_embeddings"),
         **table("position_embeddings", "embeddings.position_embeddings"),

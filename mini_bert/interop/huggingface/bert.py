@@ -16,7 +16,7 @@ class BertLayout(HuggingFaceLayout):
     model_type, family, prefix = "bert", "Bert", "bert."
     fixed = POST_LN
     required = {"position_embedding_type": "absolute", "is_decoder": False}
-    constants = {"pad_token_id": 0}
+    defaults = {"pad_token_id": 0}
     encoder = {
         **table("token_embeddings", "embeddings.word_embeddings"),
         **table("position_embeddings", "embeddings.position_embeddings"),

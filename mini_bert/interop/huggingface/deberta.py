@@ -48,7 +48,7 @@ class DebertaLayout(HuggingFaceLayout):
               "vocab_size": ("vocab_size", 50265), "layernorm_eps": ("layer_norm_eps", 1e-7)}
     fixed = {**POST_LN, "attention": "multi_head(key_bias=false)"}
     required: ClassVar[Mapping[str, Any]] = {"talking_head": False}
-    constants = {"pad_token_id": 0, "legacy": True}
+    defaults, constants = {"pad_token_id": 0}, {"legacy": True}
     encoder: ClassVar[Names] = {
         **table("token_embeddings", "embeddings.word_embeddings"),
         **table("position_embeddings", "embeddings.position_embeddings"),

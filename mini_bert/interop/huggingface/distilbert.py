@@ -13,7 +13,7 @@ class DistilBertLayout(HuggingFaceLayout):
               **{name: SIZES[name] for name in ("vocab_size", "max_seq_length", "init_std")}}
     fixed = {**POST_LN, "token_types": 0, "layernorm_eps": 1e-12}
     activation = ("activation", "gelu")
-    constants = {"pad_token_id": 0}
+    defaults = {"pad_token_id": 0}
     encoder = {
         **table("token_embeddings", "embeddings.word_embeddings"),
         **table("position_embeddings", "embeddings.position_embeddings"),

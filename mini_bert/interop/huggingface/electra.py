@@ -20,7 +20,7 @@ class ElectraLayout(HuggingFaceLayout):
     fields = {**SIZES, "hidden_size": ("hidden_size", 256), "num_heads": ("num_attention_heads", 4),
               "intermediate_size": ("intermediate_size", 1024)}
     required = BertLayout.required
-    constants = {"pad_token_id": 0}
+    defaults = {"pad_token_id": 0}
     encoder = {
         **{ours: stored for ours, stored in BertLayout.encoder.items() if not ours.startswith("pooler")},
         **linear("embedding_projection_W", "embeddings_project"),

@@ -1,9 +1,7 @@
 """What the layouts of Hugging Face share: an architecture's file says in tables how transformers spells its models.
 
-    config      `fields` (our field: their key and its default), `fixed` (ours that are always so), `activation`,
-                and `ours` / `theirs` for what a table cannot say
-    tensors     `encoder` (behind `prefix` in classes with a head) and `heads` (never behind it)
-    heads       `switches` (words of our config that follow from a tensor) and `tasks` (classes with a task's head)
+    tensors     `encoder` (behind `prefix` in classes with a head) and `heads` (never behind it): here
+    config      its fields, classes and heads of tasks: descriptions.py
 
 A model fits a layout if its config comes back from the description that the layout makes of it.
 """
@@ -18,56 +16,26 @@ import numpy as np
 from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec, parameter_specs
 from ...core.params import Parameters
-from ...core.registry import parse_word
 from ...core.storage.model_files import Opened, Tensors
 from ...errors import CheckpointError, ConfigError
+from .descriptions import Descriptions, has_own_decoder, naming
 from .stored import Names, Shape, Stored
-from .tables import (
-    NOT_KEPT,
-    POST_LN,
-    SIZES,
-    Switch,
-    TaskClass,
-    activation_word,
-    labels_of,
-    loss_of,
-    our_activation,
-    problem_of,
-    untied,
-)
+from .tables import NOT_KEPT, labels_of, loss_of
 
 
-class HuggingFaceLayout:
+class HuggingFaceLayout(Descriptions):
     """The base of all. The class attributes are an architecture's tables; tensors are named without the prefix."""
 
     metadata = {"format": "pt"}           # transformers requires it
 
-    model_type: ClassVar[str]
-    family: ClassVar[str]                                         # what the names of its classes begin with
     prefix: ClassVar[str]                                         # of the encoder, in classes with a head: "bert."
-    fields: ClassVar[Mapping[str, tuple[str, Any]]] = SIZES
-    fixed: ClassVar[Mapping[str, Any]] = POST_LN
-    activation: ClassVar[tuple[str, str]] = ("hidden_act", "gelu")
-    required: ClassVar[Mapping[str, Any]] = {}                    # their keys that we know with this value alone
-    constants: ClassVar[Mapping[str, Any]] = {}                   # their keys that are always written so
     encoder: ClassVar[Names]
     heads: ClassVar[Names] = {}
-    switches: ClassVar[Mapping[str, Switch]] = {}
-    tasks: ClassVar[Mapping[str, TaskClass]] = {}                 # by the end of the class's name
-    language_model: ClassVar[str] = "ForMaskedLM"
     tied: ClassVar[Mapping[str, str]] = {}                        # copies of other tensors
     ignored: ClassVar[str] = r"embeddings\.(position|token_type)_ids"       # tensors that are no parameters
     renamed: ClassVar[Mapping[str, str]] = {}                     # parts of old names, and what they are now
 
     # ---------------------------------------------------------------- for an architecture to override
-
-    def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
-        """Fields of our config that no table gives, from theirs and from the names of the tensors."""
-        return {}
-
-    def theirs(self, config: ModelConfig) -> dict[str, Any]:
-        """Keys of their config that no table gives."""
-        return {}
 
     def numbering(self, layer: int, config: ModelConfig) -> dict[str, int]:
         """What stands for {i}, and for other letters in braces, in the names of a layer's tensors."""
@@ -76,45 +44,6 @@ class HuggingFaceLayout:
     def surplus(self, names: Set[str]) -> Set[str]:
         """Tensors that no part of ours reads, given all names in the file."""
         return set()
-
-    def task_head(self, kind: str, config: Mapping[str, Any]) -> str:
-        """Our word for the task's head of this class."""
-        return self.tasks[kind].head
-
-    def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
-        """Keys of their config that describe the task's head, beside its labels."""
-        return {}
-
-    def kind_of(self, config: ModelConfig, task: TaskSpec | None) -> str:
-        """The end of the class's name that holds such a model."""
-        if task is not None:
-            keys = self.task_keys(config, task)
-            found = next((kind for kind in self.tasks if self._heads_agree(kind, keys, task)), None)
-            if found is None:
-                raise ConfigError(f"{self.model_type} has no class with a task head {task.head}.")
-            return found
-        if config.sentence_head != "none":
-            return "ForNextSentencePrediction" if config.mlm_head == "none" else "ForPreTraining"
-        return "Model" if config.mlm_head == "none" else self.language_model
-
-    # ---------------------------------------------------------------- for an architecture to use
-
-    def kind_in(self, config: Mapping[str, Any]) -> str:
-        """The end of the name of the class that saved the file; "" if the config does not say."""
-        return self._class(config).removeprefix(self.family)
-
-    @staticmethod
-    def _class(config: Mapping[str, Any]) -> str:
-        classes = config.get("architectures")
-        return classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
-
-    def whole_number(self, config: Mapping[str, Any], key: str, default: int, *, least: int = 0) -> int:
-        """A number of their config, or its default."""
-        value = config.get(key, default)
-        if type(value) is not int or value < least:
-            raise ConfigError(f"{self.model_type}: {key} must be a whole number of at least {least}, not "
-                              f"{str(value)[:100]!r}.")
-        return value
 
     # ---------------------------------------------------------------- the protocol of layouts
 
@@ -172,7 +101,7 @@ class HuggingFaceLayout:
             stored, name = parts[0]
             values = [params[ours] for _, ours in parts]
             tensors[self._prefix(config, task, name) + theirs] = stored.pack(values, config)
-        if _has_own_decoder(config):                      # its bias then has two names, of which transformers reads one
+        if has_own_decoder(config):                      # its bias then has two names, of which transformers reads one
             tensors |= {copy: tensors[original] for copy, original in self.tied.items() if original in tensors}
         return {**self._describe(config, task), "dtype": str(params.dtype)}, tensors
 
@@ -228,7 +157,7 @@ class HuggingFaceLayout:
                                       "they are not tied (tie_word_embeddings).")
             del tensors[copy]
 
-    # ---------------------------------------------------------------- configs
+    # ---------------------------------------------------------------- heads of tasks
 
     def _read_task(self, kind: str, config: Mapping[str, Any], tensors: Tensors, source: str) -> TaskSpec | None:
         if kind in self.tasks:
@@ -236,56 +165,18 @@ class HuggingFaceLayout:
             labels = labels_of(config, source)
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
-            return TaskSpec(self.task_head(kind, config), outputs, names, loss_of(config, outputs))
+            with naming(source):
+                return TaskSpec(self.task_head(kind, config), outputs, names, loss_of(config, outputs))
         of_tasks = {stored.name for task in self.tasks.values() for name, stored in task.tensors.items()
                     if name.startswith("task_")} - {stored.name for stored in (*self.encoder.values(),
                                                                                 *self.heads.values())}
         found = sorted(of_tasks & set(tensors))
         if found:
             choices = ", ".join(self.family + name for name in self.tasks)
-            raise CheckpointError(f"{source} has a task head ({found[0]}), but its config names no class that can be "
-                                  f"opened with one: architectures must be one of {choices}.")
+            raise CheckpointError(f"{source} has a task head ({found[0]}), and its config names "
+                                  f"{self._class(config)[:100] or 'no class'}; the classes that can be opened with one "
+                                  f"are {choices}.")
         return None
-
-    def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
-        for key, value in self.required.items():
-            if config.get(key, value) != value:
-                raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
-                                  f"opened with {value!r} alone.")
-        try:
-            special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from None
-        ours = {**self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},
-                **{ours: switch.present if switch.tensor in names else switch.absent
-                   for ours, switch in self.switches.items()}, **special}
-        if config.get("tie_word_embeddings", True) is False:
-            ours["mlm_head"] = untied(ours["mlm_head"])
-        return ModelConfig.from_dict(ours, source)
-
-    def _describe(self, config: ModelConfig, task: TaskSpec | None) -> dict[str, Any]:
-        """Their config."""
-        if "token_types" in self.fields and not config.token_types:
-            raise ConfigError(f"{self.model_type} always has token types.")
-        described = {"model_type": self.model_type, "architectures": [self.family + self.kind_of(config, task)],
-                     self.activation[0]: activation_word(config.activation),
-                     "tie_word_embeddings": not _has_own_decoder(config), **self.required, **self.constants,
-                     **{theirs: getattr(config, ours) for ours, (theirs, _) in self.fields.items()},
-                     **self.theirs(config)}
-        if task is not None:
-            labels = task.labels or tuple(f"LABEL_{i}" for i in range(task.outputs))
-            described |= {**self.task_keys(config, task), **problem_of(task.loss), "id2label": dict(enumerate(labels)),
-                          "label2id": {label: number for number, label in enumerate(labels)}}
-        return described
-
-    def _heads_agree(self, kind: str, described: Mapping[str, Any], task: TaskSpec) -> bool:
-        return parse_word(self.task_head(kind, described)) == parse_word(task.head)
-
-
-def _has_own_decoder(config: ModelConfig) -> bool:
-    """Has the decoder of the MLM head a matrix of its own?"""
-    return any(spec.name == "mlm_head_W" for spec in parameter_specs(config))
-
 
 @lru_cache(maxsize=16)
 def _expanded(layout: HuggingFaceLayout, config: ModelConfig, kind: str) -> Names:

@@ -1,7 +1,7 @@
 """ModernBERT: pre-LN without a first norm, rotary positions, gated feed-forward, and layers that mostly look near.
 
-Nothing has a bias by default. Every n-th layer sees all tokens and turns by other angles than the local ones. Its heads
-all begin with the same transform: activation, then norm.
+Nothing has a bias by default. Every n-th layer, or those that `layer_types` names, sees all tokens and turns by other
+angles than the local ones. Its heads all begin with the same transform: activation, then norm.
 """
 
 from collections.abc import Mapping, Set
@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec
+from ...core.modules.attention.scores.sliding_window import is_global
 from ...core.registry import Word, parse_word, parse_words
 from ...errors import ConfigError
 from .layout import HuggingFaceLayout
@@ -29,6 +30,8 @@ class ModernBertLayout(HuggingFaceLayout):
     fixed = {**POST_LN, "token_types": 0, "position_embeddings": "none", "block": "pre_ln(first_norm=false)",
              "final_layernorm": True}
     activation = ("hidden_activation", "gelu")
+    # theirs lie beyond a smaller vocabulary, and it then makes no model; these are the ids of our vocabularies
+    defaults = {"pad_token_id": 0, "cls_token_id": 2, "bos_token_id": 2, "sep_token_id": 3, "eos_token_id": 3}
     encoder = {
         **table("token_embeddings", "embeddings.tok_embeddings"),
         **norm("embedding_ln", "embeddings.norm"),
@@ -53,22 +56,24 @@ class ModernBertLayout(HuggingFaceLayout):
     }
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
-        every, thetas = self._global_every(config), self._thetas(config)
+        wide, thetas = self._global_layers(config), self._thetas(config)
         reach = self.whole_number(config, "local_attention", 128) // 2
         predicts = self.kind_in(config) not in self.tasks and "head.dense.weight" in names
-        return {"score_terms": f"rotary(base={thetas[0]}, global_base={thetas[1]}, global_every={every}) + "
-                               f"sliding_window(reach={reach}, global_every={every})",
+        return {"score_terms": f"rotary(base={thetas[0]}, global_base={thetas[1]}, {wide}) + "
+                               f"sliding_window(reach={reach}, {wide})",
                 "feedforward": "gated" if config.get("mlp_bias") else "gated(bias=false)",
                 "norm": "layernorm" if config.get("norm_bias") else "layernorm(bias=false)",
                 "mlm_head": self._language_head(config) if predicts else "none"}
 
     def theirs(self, config: ModelConfig) -> dict[str, Any]:
         turn, window = (word.options for word in parse_words(config.score_terms))
-        every = window["global_every"]
-        kinds = ["sliding_attention" if layer % every else "full_attention" for layer in range(config.num_layers)]
+        every, listed = window.get("global_every", 0), window.get("global_layers", "")
+        kinds = ["full_attention" if is_global(layer, every, listed) else "sliding_attention"
+                 for layer in range(config.num_layers)]
         return {"rope_parameters": {kind: {"rope_type": "default", "rope_theta": float(turn[key])} for kind, key in
                                     (("sliding_attention", "base"), ("full_attention", "global_base"))},
-                "layer_types": kinds, "global_attn_every_n_layers": every, "local_attention": 2 * window["reach"],
+                "layer_types": kinds, **({"global_attn_every_n_layers": every} if every else {}),
+                "local_attention": 2 * window["reach"],
                 "mlp_bias": _biased(config.feedforward), "norm_bias": _biased(config.norm),
                 "embedding_dropout": config.dropout, **self._head_keys(parse_word(config.mlm_head), config)}
 
@@ -100,18 +105,19 @@ class ModernBertLayout(HuggingFaceLayout):
                 "classifier_bias": head.options.get("transform_bias", True),
                 "decoder_bias": head.options.get("bias", True)}
 
-    def _global_every(self, config: Mapping[str, Any]) -> int:
-        """Every how many layers one sees all tokens, from either form of the config."""
+    def _global_layers(self, config: Mapping[str, Any]) -> str:
+        """The option of our terms for the layers that see all tokens, from either form of the config."""
         said, kinds = self.whole_number(config, "global_attn_every_n_layers", 3, least=1), config.get("layer_types")
         if kinds is None:
-            return said
-        if not isinstance(kinds, list):
-            raise ConfigError("layer_types must be a list, with the kind of attention of each layer.")
+            return f"global_every={said}"
+        if not isinstance(kinds, list) or len(kinds) != self.whole_number(config, "num_hidden_layers", 22) \
+                or not set(map(str, kinds)) <= {"full_attention", "sliding_attention"}:
+            raise ConfigError("layer_types must be a list that says full_attention or sliding_attention of each layer.")
         full = [layer for layer, kind in enumerate(kinds) if kind == "full_attention"]
         for every in (said, full[1] if len(full) > 1 else len(kinds)):
             if full == list(range(0, len(kinds), every)):
-                return every
-        raise ConfigError("layer_types is supported if every n-th layer, from the first on, has full_attention.")
+                return f"global_every={every}"
+        return f"global_layers='{' '.join(map(str, full))}'"
 
     def _thetas(self, config: Mapping[str, Any]) -> list[float]:
         """The bases of the local and of the global rotation, from either form of the config."""

@@ -8,8 +8,8 @@ from ...errors import ConfigError
 from .stored import Names
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu", "swish": "silu",
-               "tanh": "tanh"}
+               "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_python_tanh": "gelu_tanh",
+               "gelu_accurate": "gelu_tanh", "silu": "silu", "swish": "silu", "tanh": "tanh"}
 # the slots of BERT, from which most others differ in one or two
 POST_LN = {"embeddings": "sum", "position_embeddings": "learned", "embedding_layernorm": True, "embedding_size": 0,
            "attention": "multi_head", "attention_bias": True, "score_terms": "", "feedforward": "mlp",

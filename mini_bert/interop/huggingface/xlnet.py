@@ -16,11 +16,12 @@ from ...core.registry import parse_word, parse_words
 from ...errors import ConfigError
 from .layout import HuggingFaceLayout
 from .stored import Names, Shape, Stored, array, linear, norm, table
-from .tables import POST_LN, Switch, TaskClass
+from .tables import POST_LN, Switch, TaskClass, activation_word, our_activation
 
 LENGTH = 4096                 # of a sequence, where the config does not say
 SEGMENTS = 5                  # A, B, and those of [CLS], [SEP] and padding
-_SUMMARIES = {"last": "last_token", "first": "first_token"}      # their mean has padding in it
+# cls_index, without an index, is the last token; their mean has padding in it
+_SUMMARIES = {"last": "last_token", "first": "first_token", "cls_index": "last_token"}
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,14 @@ class XLNetLayout(HuggingFaceLayout):
         if kind != "ForSequenceClassification":
             return super().task_head(kind, config)
         summary = config.get("summary_type", "last")
-        if summary not in _SUMMARIES or not config.get("summary_use_proj", True) \
-                or config.get("summary_activation", "tanh") != "tanh":
-            raise ConfigError(f"A classifier with summary_type {str(summary)[:100]!r} is opened if that is "
-                              f"{', '.join(_SUMMARIES)}, with a projection (summary_use_proj) and tanh "
-                              "(summary_activation).")
-        return f"{_SUMMARIES[summary]}(transform=tanh)"
+        if summary not in _SUMMARIES or not config.get("summary_use_proj", True):
+            raise ConfigError(f"a classifier with summary_type {str(summary)[:100]!r} is opened if that is "
+                              f"{', '.join(_SUMMARIES)}, with a projection (summary_use_proj).")
+        return f"{_SUMMARIES[summary]}(transform={our_activation(config, 'summary_activation', 'tanh')})"
 
     def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
-        read = parse_word(task.head).name
-        theirs = next((theirs for theirs, ours in _SUMMARIES.items() if ours == read), None)
-        return {} if theirs is None else {"summary_type": theirs}
+        head = parse_word(task.head)
+        theirs = next((theirs for theirs, ours in _SUMMARIES.items() if ours == head.name), None)
+        act = head.options.get("transform")
+        return {} if theirs is None or act is None else {"summary_type": theirs,
+                                                         "summary_activation": activation_word(str(act))}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import Array, BoolArray
+from ...core.arrays import Array, BoolArray, IntArray
 from ...core.cache import Cache
 from ...core.config import ModelConfig
 from ...core.context import DropoutKey
@@ -24,11 +24,12 @@ from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forw
 from ...core.params import Gradients, Parameters, ParamSpec
 from ...core.registry import Word, register
 from ...errors import ConfigError
-from ...text.batches import MLMBatch, MLMBatches, Sequences
+from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
+from ...text.sequences.sequences import Sequences
 from ..joint_params import join
 from ..masked import MaskedLM
-from ..objective import BatchSettings, Team
+from ..objective import USUAL_PASSES, BatchSettings, PassOptions, Team
 from .layers import Pair, layer_pairs
 from .matching import DISTANCES, soft_cross_entropy_backward, soft_cross_entropy_forward
 from .teacher import (
@@ -57,11 +58,11 @@ class Taught(NamedTuple):
 class Distillation(MaskedLM):
     """Of one model by another, whose logits have the weight `logits` and whose hidden states the weight `hidden`."""
 
-    def __init__(self, model: MiniBERT, *, teacher: str | Word | MiniBERT | None = None, temperature: float = 2.0,
-                 logits: float = 5.0, hidden: float = 1.0, masked: float = 2.0, layers: str | Word = "last",
-                 match: str | Word = "cosine", everywhere: bool = False, micro_batch_size: int = 16,
-                 recompute: bool = False, seed: int = 0):
-        super().__init__(model, micro_batch_size=micro_batch_size, recompute=recompute)
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *,
+                 teacher: str | Word | MiniBERT | None = None, temperature: float = 2.0, logits: float = 5.0,
+                 hidden: float = 1.0, masked: float = 2.0, layers: str | Word = "last", match: str | Word = "cosine",
+                 everywhere: bool = False, seed: int = 0):
+        super().__init__(model, passes)
         weights = {LOGITS: weight("logits", logits, "distil"), HIDDEN: weight("hidden", hidden, "distil"),
                    MASKED: weight("masked", masked, "distil")}
         self.losses = {name: value for name, value in weights.items() if value}
@@ -104,7 +105,11 @@ class Distillation(MaskedLM):
     def batches(self, corpus: Corpus, config: BatchSettings, mode: str | type[Sequences] | None = None) -> MLMBatches:
         require_same_tokens(self.teacher, corpus, "distil")
         require_length(self.teacher, max(config.at(0.0).max_seq_length, config.at(1.0).max_seq_length), "distil")
-        return super().batches(corpus, config, mode)
+        made = super().batches(corpus, config, mode)
+        if self.masking_weights is not None and not self.losses.keys() & {LOGITS, MASKED}:
+            raise ConfigError("distil: with logits=0 and masked=0 the student predicts no words, so masking_weights "
+                              "have nothing to learn from.")
+        return made
 
     def counts(self, part: MLMBatch) -> Mapping[str, int]:
         asked, real = int(self._asked(part).sum()), int(np.count_nonzero(part.attention_mask))
@@ -183,8 +188,9 @@ class Distillation(MaskedLM):
         return loss, dy @ W.T
 
     def add_gradients(self, part: MLMBatch, grads: Gradients, key: DropoutKey | None,
-                      factors: Mapping[str, float]) -> Mapping[str, float]:
-        logits, cache = self._pass(part, dropout_key=key, recompute=self.recompute)
+                      factors: Mapping[str, float]) -> Mapping[str, Any]:
+        logits, cache = self._pass(part, dropout_key=key, **self.passes.keeping)
+        tally = {} if self.masking_weights is None or logits is None else self.tally(*self._first_guesses(part, logits))
         sums, dlogits, extra = self._compare(part, logits, cache, grads, factors)
         del logits
         if dlogits is None:
@@ -192,7 +198,12 @@ class Distillation(MaskedLM):
             self.model.encode_backward(nothing, cache, grads, forget=True, last=True, hook=_adding(extra))
         else:
             self.model.backward(dlogits, cache, grads, forget=True, last=True, hook=_adding(extra))
-        return sums
+        return sums | tally
+
+    def _first_guesses(self, part: MLMBatch, logits: Array) -> tuple[IntArray, BoolArray]:
+        """The masked tokens, and which of them the student finds."""
+        targets = part.target_ids[part.mask_positions]
+        return targets, logits[part.mask_positions[self._asked(part)]].argmax(axis=1) == targets
 
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         def one(part: MLMBatch) -> tuple[dict[str, float], BoolArray | None]:
@@ -200,8 +211,7 @@ class Distillation(MaskedLM):
             sums = self._compare(part, logits, cache, None, dict.fromkeys(self.losses, 0.0))[0]
             if logits is None:
                 return sums, None
-            masked = part.mask_positions[self._asked(part)]
-            return sums, logits[masked].argmax(axis=1) == part.target_ids[part.mask_positions]
+            return sums, self._first_guesses(part, logits)[1]
 
         found, counted = team.map(one, parts), [self.counts(part) for part in parts]
         means = {name: sum(sums[name] for sums, _ in found) / max(1, sum(counts[name] for counts in counted))
@@ -212,9 +222,10 @@ class Distillation(MaskedLM):
     # ---------------------------------------------------------------- around a run
 
     def state(self) -> dict[str, Any]:
-        return {"teacher": self._teacher_digest()}
+        return super().state() | {"teacher": self._teacher_digest()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
         require_unchanged(state, self._teacher_digest(), "distil")
 
     def _teacher_digest(self) -> str:

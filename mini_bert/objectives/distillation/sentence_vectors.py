@@ -25,7 +25,7 @@ from ...errors import ConfigError
 from ...text.corpora.corpus import Corpus
 from ..joint_params import join
 from ..masked import EVAL_SEED
-from ..objective import Batches, BatchSettings, Team
+from ..objective import USUAL_PASSES, Batches, BatchSettings, PassOptions, Team
 from ..vectors.sentences import SentenceBatch, SentenceBatches, SentenceObjective, off_diagonal
 from ..vectors.unit_rows import pool_backward, pool_forward, unit_rows_forward
 from .matching import DISTANCES, similarities_backward, similarities_forward
@@ -65,10 +65,10 @@ class TaughtSentences:
 class SentenceVectors(SentenceObjective):
     """Of one model by another; `sentences` of the corpus are used, or all of them."""
 
-    def __init__(self, model: MiniBERT, *, teacher: str | Word | MiniBERT | None = None, similarities: float = 1.0,
-                 vectors: float = 1.0, match: str | Word = "cosine", group: int = 64, sentences: int = 0,
-                 recompute: bool = False, seed: int = 0):
-        super().__init__(model, _NAME, group=group, recompute=recompute)
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *,
+                 teacher: str | Word | MiniBERT | None = None, similarities: float = 1.0, vectors: float = 1.0,
+                 match: str | Word = "cosine", group: int = 64, sentences: int = 0, seed: int = 0):
+        super().__init__(model, passes, _NAME, group)
         weights = {SIMILARITIES: weight(SIMILARITIES, similarities, _NAME), VECTORS: weight(VECTORS, vectors, _NAME)}
         self.losses = {name: value for name, value in weights.items() if value}
         if not self.losses:
@@ -111,8 +111,7 @@ class SentenceVectors(SentenceObjective):
     def _batches(self, corpus: Corpus, split: str, config: BatchSettings, *, batch_size: int,
                  seed: int) -> TaughtSentences:
         vectors = self._vectors(corpus, split, config)
-        source = SentenceBatches(corpus, split, config, batch_size=batch_size, seed=seed)
-        source.sequences = vectors.sentences
+        source = SentenceBatches(corpus, split, config, batch_size=batch_size, seed=seed, some=vectors.sentences)
         return TaughtSentences(source, vectors)
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:
@@ -155,7 +154,7 @@ class SentenceVectors(SentenceObjective):
     def add_gradients(self, part: SentenceBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
         vectors, pooled = pool_forward(self.model, part.input_ids, part.attention_mask, dropout_key=key,
-                                       recompute=self.recompute)
+                                       **self.passes.keeping)
         sums, dvectors = self._compare(vectors, self._taught(part), grads, factors)
         pool_backward(dvectors, pooled, self.model, grads)
         return sums

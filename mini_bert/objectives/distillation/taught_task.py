@@ -17,6 +17,7 @@ from ...core.context import DropoutKey
 from ...core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from ...core.params import Gradients, Parameters
 from ...core.task_model import TaskBatch, TaskModel
+from ..objective import PassOptions
 from .matching import DISTANCES, Distance, softened
 
 LABELS, TEACHER = "task", "teacher"                       # the losses
@@ -36,8 +37,8 @@ class TaughtBatch(NamedTuple):
 class TaughtTask:
     """Of a model with a task's head. A batch is a list of micro-batches already, each padded to its longest."""
 
-    def __init__(self, model: TaskModel, distance: Distance, weight: float, *, recompute: bool = False):
-        self.model, self.distance, self.recompute = model, distance, recompute
+    def __init__(self, model: TaskModel, passes: PassOptions, distance: Distance, weight: float):
+        self.model, self.passes, self.distance = model, passes, distance
         self.losses: Mapping[str, float] = {name: value for name, value in ((TEACHER, weight), (LABELS, 1 - weight))
                                             if value}
         self.main = next(iter(self.losses))
@@ -63,4 +64,4 @@ class TaughtTask:
                 dscores += cross_entropy_backward(factors[LABELS], labels)
             return sums, dscores
 
-        return self.model.add_gradients_of(part.batch, grads, loss, key, recompute=self.recompute, last=True)
+        return self.model.add_gradients_of(part.batch, grads, loss, key, last=True, **self.passes.keeping)

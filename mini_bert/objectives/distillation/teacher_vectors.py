@@ -17,10 +17,10 @@ from ...core.model import MiniBERT
 from ...errors import ConfigError
 from ...files import cache_folder
 from ...inference.embed import embed
-from ...text.batches import SentenceSequences
 from ...text.corpora.corpus import Corpus
 from ...text.masking import IntArray
 from ...text.permutation import Permutation
+from ...text.sequences.sequences import SentenceSequences
 from ..objective import Team
 from .teacher import tokenizer_of, weights_digest
 from .vector_file import VectorFile

@@ -24,7 +24,7 @@ from ...core.params import Gradients
 from ...core.registry import register
 from ...errors import ConfigError
 from ..masked import EVAL_SEED
-from ..objective import Team
+from ..objective import USUAL_PASSES, PassOptions, Team
 from .sentences import SentenceBatch, SentenceObjective
 from .unit_rows import Pooled, pool_backward, pool_forward, unit_rows_backward, unit_rows_forward
 
@@ -51,9 +51,9 @@ class Contrastive(SentenceObjective):
 
     main: str = "contrastive"
 
-    def __init__(self, model: MiniBERT, *, temperature: float = 0.05, dropout: float = 0.1, group: int = 64,
-                 recompute: bool = False):
-        super().__init__(model, "contrastive", group=group, recompute=recompute)
+    def __init__(self, model: MiniBERT, passes: PassOptions = USUAL_PASSES, *, temperature: float = 0.05,
+                 dropout: float = 0.1, group: int = 64):
+        super().__init__(model, passes, "contrastive", group)
         for name, value, most in (("temperature", temperature, float("inf")), ("dropout", dropout, 1.0)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < most:
                 limit = "above 0" if most > 1 else "above 0 and below 1, as it makes the two passes differ"
@@ -74,7 +74,7 @@ class Contrastive(SentenceObjective):
 
     def add_gradients(self, part: SentenceBatch, grads: Gradients, key: DropoutKey | None,
                       factors: Mapping[str, float]) -> Mapping[str, float]:
-        vectors, pooled = self._vectors(part, dropout_key=key, recompute=self.recompute)
+        vectors, pooled = self._vectors(part, dropout_key=key, **self.passes.keeping)
         n = len(part.input_ids)
         loss, kept = contrastive_forward(vectors[:n], vectors[n:], self.temperature)
         dvectors = np.concatenate(contrastive_backward(factors[self.main], kept))

@@ -20,8 +20,9 @@ from ...errors import ConfigError
 from ...text.batches import MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.masking import IntArray
+from ...text.sequences.sequences import Sequences
 from ..masked import EVAL_SEED
-from ..objective import Batches, BatchSettings, CorpusObjective
+from ..objective import Batches, BatchSettings, CorpusObjective, PassOptions
 
 
 class SentenceBatch(NamedTuple):
@@ -35,10 +36,20 @@ class SentenceBatch(NamedTuple):
 class SentenceBatches(MLMBatches):
     """Sentences of a split in batches of similar length, with nothing masked: `sentences(step)`."""
 
-    def __init__(self, corpus: Corpus, split: str, config: BatchSettings, *, batch_size: int, seed: int):
+    def __init__(self, corpus: Corpus, split: str, config: BatchSettings, *, batch_size: int, seed: int,
+                 some: Sequences | None = None):
+        """`some` are those of the split's sentences that are used, unless it is all."""
+        self._some = some
         super().__init__(corpus, split, max_seq_length=config.at(1.0).max_seq_length, batch_size=batch_size,
-                         mode="sentences", bucket=True, seed=seed)
-        self._rows = batch_size           # of sentences, whatever their lengths: a group is a number of sentences
+                         mode="sentences", bucket=True, seed=seed,
+                         curriculum=config.ordering() if split == "train" else None)
+
+    def _sequences(self, corpus: Corpus, mode: str, T: int) -> Sequences:
+        return super()._sequences(corpus, mode, T) if self._some is None else self._some
+
+    def _bucketed(self, mean_length: float) -> int:
+        """As many sentences, whatever their lengths: a group is a number of sentences."""
+        return self._largest
 
     def sentences(self, step: int) -> tuple[SentenceBatch, IntArray]:
         """The batch of a step, and the numbers of its sentences."""
@@ -63,13 +74,13 @@ class PlainSentences:
 class SentenceObjective(CorpusObjective[SentenceBatch, SentenceBatch]):
     """An objective whose micro-batches are groups of at most `group` sentences."""
 
-    def __init__(self, model: MiniBERT, name: str, *, group: int, recompute: bool):
+    def __init__(self, model: MiniBERT, passes: PassOptions, name: str, group: int):
         if isinstance(group, bool) or not isinstance(group, int) or group < 2:
             raise ConfigError(f"{name}: group must be a whole number of at least 2, not {group}.")
         if model.modules.causal:
             raise ConfigError(f"The objective {name} needs a model whose tokens see the whole sentence; this one's "
                               "score_terms have causal.")
-        self.model, self.group, self.recompute = model, group, recompute
+        self.model, self.passes, self.group = model, passes, group
         self.params: Parameters = model.params
 
     def batches(self, corpus: Corpus, config: BatchSettings) -> Batches[SentenceBatch]:

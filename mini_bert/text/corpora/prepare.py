@@ -7,15 +7,12 @@ of text are in flight at any time, and their order is kept, so the result does n
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process
 from os import PathLike
 from pathlib import Path
-from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +20,7 @@ import numpy.typing as npt
 
 from ...errors import CorpusError
 from ...files import claimed, write_files
-from ...interrupts import broken_pipes_raise, children_without_interrupts, held_interrupts
+from ...processes import WorkerEndedError, can_be_sent, worker_pool
 from ..tokenizer import Tokenizer
 from .corpus import ARRAYS, FILES, MANIFEST, SUMS, Manifest
 from .dedup import Deduplicator
@@ -55,15 +52,6 @@ _tokenizer: Tokenizer        # in a worker process
 def _start_worker(tokenizer: Tokenizer) -> None:
     global _tokenizer
     _tokenizer = tokenizer
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A parent that is killed cannot stop its workers, so they watch it."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(documents: list[list[str]]) -> _Result:
@@ -110,7 +98,7 @@ def prepare(names: Iterable[str | Source], tokenizer: Tokenizer, out: str | Path
 
     `heldout` is the share of documents kept for evaluation, chosen by a hash of their first paragraph. A document of
     more than `longest_document` tokens is split between sentences, so that part of a single long document can be held
-    out. Workers are started as new processes, so a script that calls this needs `if __name__ == "__main__":`.
+    out. Of more than a block of text, `workers` processes encode parts at a time; None for one a core.
     """
     if not 0 <= heldout < 1:
         raise CorpusError(f"heldout must be at least 0 and less than 1, not {heldout}.")
@@ -135,7 +123,7 @@ def prepare(names: Iterable[str | Source], tokenizer: Tokenizer, out: str | Path
             if longest_document:
                 options["longest_document"] = longest_document
             return writer.finish(sources, report, options)
-    except BrokenProcessPool:
+    except WorkerEndedError:
         raise CorpusError("A worker process was killed, perhaps because memory ran out; try again with fewer "
                           "workers.") from None
 
@@ -177,28 +165,20 @@ def _encoded(blocks: Iterator[_Block], tokenizer: Tokenizer, workers: int,
     """Each block with its result, in order; at most two blocks per worker are in flight."""
     first = list(islice(blocks, 2))
     blocks = chain(first, blocks)
-    if workers <= 1 or len(first) < 2:                    # a single block is not worth starting a process
+    if workers <= 1 or len(first) < 2 or not can_be_sent(tokenizer):          # a single block is not worth a process
         for block in blocks:
             yield block, _encode(tokenizer, block.documents)
         return
-    stack.enter_context(broken_pipes_raise())             # a worker that was killed is noticed, and said
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (tokenizer,))
-    stack.callback(_shut_down, pool)
+    submit = stack.enter_context(worker_pool(workers, _start_worker, tokenizer))
     waiting: deque[tuple[_Block, Future[_Result]]] = deque()
     for block in blocks:
-        with held_interrupts(), children_without_interrupts():        # a half-started process would hang
-            waiting.append((block, pool.submit(_work, block.documents)))
+        waiting.append((block, submit(_work, block.documents)))
         if len(waiting) >= 2 * workers:
             work, future = waiting.popleft()
             yield work, future.result()
     while waiting:
         work, future = waiting.popleft()
         yield work, future.result()
-
-
-def _shut_down(pool: ProcessPoolExecutor) -> None:
-    with held_interrupts():
-        pool.shutdown(cancel_futures=True)
 
 
 class _Writer:

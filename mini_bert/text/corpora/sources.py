@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...errors import CorpusError
+from ...late import complete
 from ...readers import open_file
 from ..tables import is_table
 from .file_source import BLOCK, FileSource, LineFragment, ReadingReport
@@ -74,6 +75,7 @@ def register_source(prefix: str, open_source: Callable[[str], Source]) -> None:
 
 def find_sources(names: "Iterable[str | Source]", reading: FileReading | None = None) -> list[Source]:
     """The sources of these names: files, folders, patterns with * or ?, "-", registered names; sources stay."""
+    complete("names of data")
     reading = reading or FileReading()
     sources: list[Source] = []
     for name in names:

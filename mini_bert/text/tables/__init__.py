@@ -1,8 +1,7 @@
 """Tables as people have them: CSV with any delimiter, TSV, JSON, JSON lines, Parquet. One kind a file, found by its
-word or by its content; what the columns mean is decided elsewhere."""
+word in the slot `table`; what the columns mean is decided elsewhere."""
 
 from . import delimited, json_tables, parquet
-from .table import Table, is_table, read_columns, register_table
+from .table import Table, is_table, read_columns
 
-__all__ = ["Table", "delimited", "is_table", "json_tables", "parquet", "read_columns",
-           "register_table"]
+__all__ = ["Table", "delimited", "is_table", "json_tables", "parquet", "read_columns"]

@@ -13,9 +13,10 @@ from io import StringIO
 from pathlib import Path
 from typing import ClassVar
 
+from ...core.registry import register
 from ...errors import DataError
 from ...readers import shown
-from .table import Table, TableReader, decoded, register_table
+from .table import Table, TableReader, decoded
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _TRIED = 50                   # rows from which the delimiter is found
@@ -55,12 +56,12 @@ class Delimited(TableReader):
         return Table(str(path), f"text with {what}", columns, [*rows[named:]], numbers[named:], named=named)
 
 
-@register_table("tsv")
+@register("table", "tsv")
 class TSV(Delimited):
     endings, usual = (".tsv", ".tab"), "\t"
 
 
-@register_table("csv")
+@register("table", "csv")
 class CSV(Delimited):
     endings, usual = (".csv",), ","
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ...core.registry import register
 from ...errors import DataError
 from ...readers import parse_json, shown
-from .table import Table, TableReader, decoded, register_table
+from .table import Table, TableReader, decoded
 
 
-@register_table("jsonl")
+@register("table", "jsonl")
 class JSONLines(TableReader):
     """One object a line; blank lines are skipped."""
 
@@ -25,7 +26,7 @@ class JSONLines(TableReader):
         return _table(path, "JSON lines", found, "line")
 
 
-@register_table("json")
+@register("table", "json")
 class JSONList(TableReader):
     """A list of objects; or an object with one such list, such as {"data": [...]}."""
 

@@ -8,12 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ...core.registry import register
 from ...errors import DataError
 from ...readers import LARGEST_TEXT, require_file, shown
-from .table import Table, TableReader, register_table
+from .table import Table, TableReader
 
 
-@register_table("parquet")
+@register("table", "parquet")
 class Parquet(TableReader):
     endings = (".parquet", ".pq")
 

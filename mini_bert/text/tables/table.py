@@ -1,18 +1,19 @@
 """A table in memory, and which kind of file reads which name.
 
-    @register_table("csv")            a class with `endings`, `claims(head)` and `read(path)`, here or in a user's file
+    @register("table", "csv")         a class with `endings`, `claims(head)` and `read(path, content)`
 
 A file is read by the kind whose ending it has; where the ending says nothing, by the first kind that claims its
 beginning. Cells stay as the file has them, text or a JSON value, until a column is asked for as text.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
+from ...core.registry import make, words
 from ...errors import DataError
 from ...readers import open_file, read_bytes, shown
 
@@ -96,24 +97,10 @@ class TableReader(ABC):
         """The whole file."""
 
 
-_KINDS: dict[str, type[TableReader]] = {}
-Kind = TypeVar("Kind", bound=type[TableReader])
-
-
-def register_table(word: str) -> Callable[[Kind], Kind]:
-    """Make a kind of table known; decorates its class."""
-    def enter(kind: Kind) -> Kind:
-        if _KINDS.get(word, kind).__module__ != kind.__module__:
-            raise DataError(f"There is a kind of table {word!r} already; choose another word.")
-        _KINDS[word] = kind
-        return kind
-
-    return enter
-
-
 def readers() -> list[TableReader]:
     """One of each kind."""
-    return [kind() for kind in _KINDS.values()]
+    found: list[TableReader] = [make("table", word) for word in words("table")]
+    return found
 
 
 def is_table(path: str | PathLike[str]) -> bool:
@@ -136,7 +123,7 @@ def read_columns(path: str | PathLike[str]) -> Table:
             head = file.read(_HEAD)
         reader = next((reader for reader in known if reader.claims(head)), None)
     if reader is None:
-        raise DataError(f"{shown(path)} is not a table that is known here; the kinds are {', '.join(_KINDS)}.")
+        raise DataError(f"{shown(path)} is not a table that is known here; the kinds are {', '.join(words('table'))}.")
     return reader.read(place)
 
 

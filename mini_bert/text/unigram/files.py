@@ -19,10 +19,11 @@ from ..pipeline.special import ROLES, content_of, special_of
 from ..template import Template, template_of
 from ..tokenizer_files import CONFIG, TOKENIZER_JSON, TokenizerFiles, dump_json
 from ..vocabulary import Vocabulary
+from .conventions import RENUMBERED, convention_of
 from .sentencepiece import parse_model, to_tokenizer_json
 from .viterbi import Unigram
 
-MODELS = ("spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
+MODELS = ("spiece.model", "spm.model", RENUMBERED, "tokenizer.model")
 ADDED, SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"       # written by older libraries
 
 
@@ -107,11 +108,12 @@ def read_spec(files: TokenizerFiles, lowercase: bool | None) -> UnigramSpec:
         return spec
     path = files.path if files.is_file else files.directory / next(filter(files.has, MODELS))
     parsed = parse_model(read_bytes(path, VocabularyError, largest=LARGEST_JSON), str(path))
-    config = files.config or {}
-    lower = config.get("do_lower_case") if lowercase is None else lowercase
+    convention, config = convention_of(files, path.name), files.config or {}
+    lower = config.get("do_lower_case", convention.lowercase) if lowercase is None else lowercase
     added = read_json_if_there(files.directory / ADDED, VocabularyError) or {}
-    content = to_tokenizer_json(parsed, lowercase=lower is True, strip_accents=config.get("keep_accents") is False,
-                                added=added, source=str(path))
+    content = to_tokenizer_json(convention.applied(parsed, str(path)), lowercase=lower is True,
+                                strip_accents=config.get("keep_accents", not convention.strip_accents) is False,
+                                added=added, around=convention.around, source=str(path))
     return UnigramSpec.of(content, str(path), names)
 
 

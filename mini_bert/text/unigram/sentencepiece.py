@@ -23,8 +23,8 @@ from ..template import NOTHING, Template
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)        # types of pieces
 _UNIGRAM = 1
 _BRACKETED = ("[CLS]", "[SEP]", "[MASK]")
-_TEMPLATES = [(_BRACKETED[:2], "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
-              (("<cls>", "<sep>"), "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2")]
+_TEMPLATES = [(_BRACKETED[:2], ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")),
+              (("<cls>", "<sep>"), ("$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"))]
 
 
 @dataclass
@@ -132,8 +132,8 @@ def _settings(model: SentencePieceModel, message: int, data: bytes) -> None:
 # -------------------------------------------------------------------- as a tokenizer.json
 
 def to_tokenizer_json(model: SentencePieceModel, *, lowercase: bool, strip_accents: bool, added: Mapping[str, Any],
-                      source: str) -> dict[str, Any]:
-    """The content of a tokenizer.json that gives the same ids.
+                      around: tuple[str, str] | None, source: str) -> dict[str, Any]:
+    """The content of a tokenizer.json that gives the same ids; `around` is what stands around one text and two.
 
     Control and user-defined pieces become added tokens, as do those of added_tokens.json. A vocabulary with [CLS] and
     [SEP] but no [MASK], as DeBERTa's, gets one.
@@ -148,8 +148,8 @@ def to_tokenizer_json(model: SentencePieceModel, *, lowercase: bool, strip_accen
     if any(ids.get(name) != number for name, number in added.items()):
         raise VocabularyError(f"{source}: the ids in added_tokens.json must follow those of the model, which has "
                               f"{len(names)} pieces.")
-    template = next((Template.parse(single, pair, ids) for needed, single, pair in _TEMPLATES
-                     if set(needed) <= ids.keys()), NOTHING)
+    around = around or next((lines for needed, lines in _TEMPLATES if set(needed) <= ids.keys()), None)
+    template = NOTHING if around is None else Template.parse(*around, ids)
     within = any("▁" in piece[1:] for piece in names)         # then a piece can go across words
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always" if model.dummy_prefix else "never",
                  "split": not within}

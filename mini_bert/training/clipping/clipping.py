@@ -25,7 +25,7 @@ def clipping_from(text: str, params: Parameters, max_grad_norm: float) -> Clippi
     """What `norm` or `adaptive(limit=0.02)` names."""
     if "max_grad_norm" not in takes("clipping", text) and max_grad_norm not in (0, USUAL_NORM):
         raise ConfigError(f"max_grad_norm is set, but clipping is {text}, which takes none.")
-    made: Clipping = make_with("clipping", text, params, {"max_grad_norm": max_grad_norm})
+    made: Clipping = make_with("clipping", text, (params,), {"max_grad_norm": max_grad_norm})
     return made
 
 

@@ -16,7 +16,7 @@ def optimiser_from(text: str, params: Parameters, settings: Mapping[str, Any],
     """The optimiser of `adamw`, or of `lookahead(adamw, k=6)`. Every word gets those of the settings that it takes."""
     made: Any = params
     for word in reversed(optimiser_words(text)):
-        made = make_with("optimiser", word, made, settings)
+        made = make_with("optimiser", word, (made,), settings)
     optimiser: Optimiser = made
     optimiser.store(make("moments", moments))
     return optimiser

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.storage.checksums import CHECKSUMS, covered, verify, write_checksums
@@ -39,21 +41,24 @@ Arrays = Mapping[str, Mapping[str, Array]]        # of further files, by name: O
 
 
 def write_checkpoint(target: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
-                     arrays: Arrays | None = None) -> None:
-    """Make the directory `target`; one of that name is replaced when the new one is whole."""
+                     arrays: Arrays | None = None, dtype: npt.DTypeLike | None = None) -> None:
+    """Make the directory `target`; one of that name is replaced when the new one is whole.
+
+    `dtype` is the precision of the model in its file, the model's own unless given.
+    """
     require_no_link(target)
     with claimed(target, _busy(target)) as claim, claim.filled(lambda old: _take_along(old, folder)) as folder:
-        fill_checkpoint(folder, model, tokenizer, state, arrays)
+        fill_checkpoint(folder, model, tokenizer, state, arrays, dtype)
 
 
 def fill_checkpoint(folder: Path, model: MiniBERT, tokenizer: Tokenizer | None, state: dict[str, Any],
-                    arrays: Arrays | None = None) -> None:
+                    arrays: Arrays | None = None, dtype: npt.DTypeLike | None = None) -> None:
     """Write the files of a checkpoint into a directory."""
     folder.mkdir(parents=True, exist_ok=True)
     if tokenizer is not None:
         tokenizer.save(folder)
         model.vocab_digest = tokenizer.vocabulary.digest()        # its ids have been learned
-    model.save(folder)
+    model.save(folder, dtype=dtype)
     try:
         write_files(folder, {STATE: json.dumps(state, indent=2).encode()})
     except (TypeError, ValueError) as error:
@@ -145,11 +150,11 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
     return None, reasons
 
 
-def remove_newer(folder: Path, checkpoint: Path) -> None:
-    """Remove what stands in the way of a run that goes on from `checkpoint`: newer, damaged ones, and leftovers."""
-    newer = list_checkpoints(folder)
-    for path in filter(_is_ours, newer[: newer.index(checkpoint)]):
-        remove_directory(path, _busy(path))
+def remove_newer(folder: Path, step: int) -> None:
+    """Remove what stands in the way of a run that goes on from `step`: newer checkpoints, and leftovers."""
+    for path in filter(_is_ours, list_checkpoints(folder)):
+        if int(path.name[5:]) > step:
+            remove_directory(path, _busy(path))
     recover(folder)
 
 

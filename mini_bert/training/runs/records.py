@@ -32,7 +32,7 @@ class LogInterval:
             "step": state.step,
             "loss": means.get(objective.main),
             "smoothed_loss": state.mean_loss if state.smoothing else None,
-            "learning_rate": rate, **scheduled,
+            "learning_rate": rate, **scheduled, **objective.noted(),
             "grad_norm": result.grad_norm,
             "tokens_per_second": self.tokens / self.seconds if self.seconds else None,
             "loading_share": loading / self.seconds if self.seconds else None,

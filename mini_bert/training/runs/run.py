@@ -3,6 +3,7 @@
     config.yaml          model, training and data, with everything resolved, and a digest of them
     log.jsonl            one line of measurements every few steps
     checkpoints/step-N/  the newest ones
+    snapshots/step-N/    the model at some steps of the whole run (snapshots.py)
     best/  final/        the model with the lowest held-out loss, and the last one
     NAME/best/  NAME/final/     a further model that the objective trains, such as generator
 
@@ -35,18 +36,19 @@ from ...version import __version__
 from ..budget import Budget
 from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
-from ..loop import Listener
+from ..loop import Listener, Listeners
 from ..trainer import Trainer
 from ..workers import workers
 from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
+from .snapshots import FOLDER as SNAPSHOTS
 
 CONFIG = "config.yaml"
 BASELINES = ("uniform_loss", "unigram_loss")
 
 
 def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str | Path, out: str | Path, *,
-              initial: MiniBERT | None = None, listener: Listener | None = None) -> Trainer:
+              initial: MiniBERT | None = None, listener: Listener | Sequence[Listener] | None = None) -> Trainer:
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
     run, corpus = Path(out), Corpus.open(data)
     require_fitting(corpus, model)
@@ -69,22 +71,23 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
                              **(trainer.baselines if objective.of_words else {"of_words": False})}}
     with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
         require_free(run)
-        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1))
+        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1)
+                      + trainer.snapshots.bytes_needed(network))
         with claim.filled(require_free) as folder:
             trainer.lock = lock_directory(folder, _busy(run))             # which it keeps under its new name
             fill_checkpoint(folder / "checkpoints" / f"step-{trainer.state.step}", network, corpus.tokenizer,
-                            *trainer.snapshot())
+                            *trainer.checkpoint_parts())
             write_files(folder, {CONFIG: _yaml(description)})
     trainer.saved = trainer.state.step
     return trainer
 
 
 def _prepared(training: TrainingConfig, network: MiniBERT, corpus: Corpus,
-              listener: Listener | None) -> CorpusObjective[Any, Any]:
+              listener: Listener | Sequence[Listener] | None) -> CorpusObjective[Any, Any]:
     """The objective, with what it must know before the first step."""
     objective = make_objective(training, network)
     with workers(training.threads) as team:
-        objective.prepare(corpus, training, team, (listener or Listener()).said)
+        objective.prepare(corpus, training, team, Listeners.of(listener).said)
     return objective
 
 
@@ -114,7 +117,7 @@ def require_fitting(corpus: Corpus, model: ModelConfig) -> None:
 
 
 def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path | None = None,
-               changes: Iterable[str] = (), listener: Listener | None = None) -> Trainer:
+               changes: Iterable[str] = (), listener: Listener | Sequence[Listener] | None = None) -> Trainer:
     """A trainer that continues the run in `out`, or in the fit there, from its newest whole checkpoint.
 
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
@@ -131,7 +134,7 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
 
 
 def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes: list[str],
-             listener: Listener | None) -> Trainer:
+             listener: Listener | Sequence[Listener] | None) -> Trainer:
     """The trainer of a run that this process has locked."""
     description = read_run(run, unchanged=True)
     corpus = Corpus.open(description["data"]["corpus"] if data is None else data)
@@ -164,7 +167,8 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
                          if key in BASELINES and isinstance(value, int | float)} if isinstance(about, dict) else {}
     trainer.restore(checkpoint)
     recover(run)                                          # everything fits: now the run may be changed
-    remove_newer(run / "checkpoints", checkpoint)
+    for folder in ("checkpoints", SNAPSHOTS):
+        remove_newer(run / folder, trainer.state.step)
     Log(run).truncate(trainer.state.step)
     if changes:
         description = {key: value for key, value in description.items() if key != PLUGINS}

@@ -10,12 +10,12 @@ from mini_bert.core.gradcheck import Check, check_operation
 from mini_bert.core.ops import Operation, operations
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted(path.stem for path in Path(ops.__path__[0]).glob("*.py") if path.stem != "__init__")
+FILES = {path.stem: path for path in sorted(Path(ops.__path__[0]).rglob("*.py")) if path.stem != "__init__"}
 OPERATIONS = list(operations())
 
 
 def test_every_file_in_ops_is_an_operation_with_checks():
-    assert [operation.name for operation in OPERATIONS] == FILES
+    assert sorted(operation.name for operation in OPERATIONS) == sorted(FILES)
     assert all(operation.checks for operation in OPERATIONS)
 
 
@@ -60,7 +60,7 @@ def test_float32_stays_float32_and_follows_float64(operation: Operation):
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_operation_names_its_derivation(name: str):
-    source = (Path(ops.__path__[0]) / f"{name}.py").read_text("utf-8")
+    source = FILES[name].read_text("utf-8")
     assert f"docs/math/{name}.md" in source
     assert (ROOT / "docs" / "math" / f"{name}.md").exists()
 

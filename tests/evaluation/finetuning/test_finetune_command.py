@@ -90,7 +90,7 @@ def test_errors_are_raised_before_training(data, tmp_path, monkeypatch):
     def trained(*arguments, **options):
         raise AssertionError("it was trained")
 
-    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", trained)
+    monkeypatch.setattr("mini_bert.api.finetune.run_task", trained)
     (tmp_path / "file").write_text("x")
     assert "file is a file" in refused(*command(data, out=tmp_path / "file"))
     assert "file is a file" in refused(*command(data, out=tmp_path / "file/below"))

@@ -99,7 +99,7 @@ def test_another_metric_is_the_main_one_if_it_fits(data, tmp_path):
     assert list(run(*common, "--task", "cola")["figures"]) == ["mcc", "accuracy"]
     assert "The metric pearson is of numbers, and the task has classes" in refused(*common, "--metric", "pearson")
     assert "'accuraccy' is not a choice; the nearest is 'accuracy'" in refused(*common, "--metric", "accuraccy")
-    assert "The task ner takes no --metric" in refused(*common, "--task", "ner", "--metric", "mcc")
+    assert "The task ner takes no metric" in refused(*common, "--task", "ner", "--metric", "mcc")
 
 
 # -------------------------------------------------------------------- a development set that is set aside

@@ -50,7 +50,7 @@ def test_a_second_run_uses_the_cache(data, monkeypatch):
     command = ["finetune", "--model", data / "model", "--train", data / "train.tsv", "--dev", data / "dev.tsv",
                "--epochs", 1, "--no-random-init", "--max-samples", 30]
     first = run(*command)
-    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", None)
+    monkeypatch.setattr("mini_bert.api.finetune.run_task", None)
     assert run(*command) == first
 
 

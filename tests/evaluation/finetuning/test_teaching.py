@@ -16,6 +16,7 @@ from mini_bert.evaluation.tasks.task_names import Classification
 from mini_bert.evaluation.tasks.teaching import TeachingConfig, label_order, taught
 from mini_bert.objectives.distillation.matching import DISTANCES, softened
 from mini_bert.objectives.distillation.taught_task import TaughtBatch, TaughtTask
+from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.augmentation import augmented
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.training.workers import Workers
@@ -106,7 +107,7 @@ def test_labels_are_matched_by_name():
 def test_the_gradient_of_labels_and_teacher_agrees_with_finite_differences(distance, weight, rng):
     config = type(CONFIG).from_dict({**CONFIG.to_dict(), "activation": "gelu", "dropout": 0.1, "init_std": 0.3})
     model = TaskModel(MiniBERT(config, dtype=np.float64), "sequence", 3, dropout=0.2)
-    objective = TaughtTask(model, distance, weight)
+    objective = TaughtTask(model, PassOptions(), distance, weight)
     mask = np.arange(6) < np.array([6, 3, 4, 2])[:, None]
     part = TaughtBatch(TaskBatch(rng.integers(5, 21, (4, 6)), mask, rng.integers(0, 3, 4)), rng.standard_normal((4, 3)),
                        np.array([True, False, True, True]))
@@ -144,10 +145,10 @@ def test_the_command_learns_from_a_teacher_and_compares_with_labels_alone(data, 
 
 
 def test_what_cannot_be_taught_is_refused_before_training(data, teacher, tmp_path, monkeypatch):
-    monkeypatch.setattr("mini_bert.cli.train.finetune.run_task", lambda *a, **b: pytest.fail("it was trained"))
-    for options, said in (({"teacher-weight": 0.5}, "--teacher-weight is about a teacher; name one with --teacher"),
-                          ({"augment": 2}, "--augment is about a teacher"),
-                          ({"unlabelled": data / "dev.tsv"}, "--unlabelled is about a teacher"),
+    monkeypatch.setattr("mini_bert.api.finetune.run_task", lambda *a, **b: pytest.fail("it was trained"))
+    for options, said in (({"teacher-weight": 0.5}, "teacher_weight is about a teacher; name one with teacher"),
+                          ({"augment": 2}, "augment is about a teacher"),
+                          ({"unlabelled": data / "dev.tsv"}, "unlabelled is about a teacher"),
                           ({"teacher": data / "model"}, "is not a task model"),
                           ({"teacher": teacher, "teacher-weight": 2}, "weight must be above 0 and at most 1, not 2"),
                           ({"teacher": teacher, "teacher-loss": "mse"}, "must be one of kl, squared, not 'mse'"),

@@ -18,9 +18,9 @@ from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Formula, Steps, StepSpec
 from ...module import Layout, Sizes
-from ...ops.attention import AttentionCache
+from ...ops.blockwise_attention import BlockwiseCache
 from ...ops.embedding import embedding_backward, embedding_forward
-from ...ops.relative_shift import relative_shift_backward, relative_shift_forward
+from ...ops.relative.relative_shift import relative_shift_backward, relative_shift_forward
 from ...params import Gradients, Parameters, ParamSpec
 from ...registry import register
 from .self_attention import SelfAttention
@@ -40,7 +40,7 @@ class RelativeValuesAttention(SelfAttention):
         yield from super().layout()
         yield self.R
 
-    def _more_values(self, params: Parameters, context: Array, attend: AttentionCache,
+    def _more_values(self, params: Parameters, context: Array, attend: BlockwiseCache,
                      ctx: Context) -> tuple[Array, Any]:
         T = len(ctx.key_positions())
         rows = np.clip(np.arange(1 - T, T), -self.reach, self.reach) + self.reach        # of each distance

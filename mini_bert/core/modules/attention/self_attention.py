@@ -18,7 +18,8 @@ from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Formula, Steps, StepSpec, Terms
 from ...module import Layout, ScoreTerm, Sizes
-from ...ops.attention import WEIGHTED_SUM, AttentionCache, attention_backward, attention_forward, scores_formula
+from ...ops.attention import WEIGHTED_SUM, scores_formula
+from ...ops.blockwise_attention import BlockwiseCache, blockwise_attention_backward, blockwise_attention_forward
 from ...ops.softmax import FORMULA as SOFTMAX
 from ...params import Gradients, Parameters
 from ...registry import make, parse_words, register
@@ -93,16 +94,17 @@ class SelfAttention:
         if ctx.memory is not None:
             K, V = ctx.memory.keys_values(K, V)
         rotated_Q, rotated_K, bias, terms = self._apply_terms(params, Q, K, ctx)
-        context, attend = attention_forward(rotated_Q, rotated_K, V, ctx.real_keys(), self.rate,
-                                            ctx.dropout("attention_weights", self.rate), hook, bias=bias,
-                                            allowed=self._allowed(ctx))
+        context, attend = blockwise_attention_forward(
+            rotated_Q, rotated_K, V, ctx.real_keys(), self.rate, ctx.dropout("attention_weights", self.rate), hook,
+            bias=bias, allowed=self._allowed(ctx))
         context, more = self._more_values(params, context, attend, ctx)
         context = hook("context", context)                                       # (B, A, m, d_k)
         joined, gate = self._gate(params, select.from_grid(self._join(context)), asking, ctx)             # (M, H)
         y, output = self.output.forward(params, joined)
         return hook("attention_output", y), {
-            "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores), "attention_weights": attend.weights,
-            "context": context, "_ops": (query, key, value, terms, attend, more, gate, output)}
+            "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
+            "attention_weights": Deferred(lambda: attend.weights), "context": context,
+            "_ops": (query, key, value, terms, attend, more, gate, output)}
 
     def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> Array:
         """dy (M, H) -> dx (B*T, H)."""
@@ -114,7 +116,7 @@ class SelfAttention:
         djoined, dasking = self._gate_backward(djoined, gate, grads, ctx)
         dcontext = hook("context", self._split(select.to_grid(djoined)))         # joined = from_grid(join(context))
         dweights = self._more_values_backward(dcontext, more, grads, ctx)
-        dQ, dK, dV, *dbias = attention_backward(dcontext, attend, hook, dweights=dweights)
+        dQ, dK, dV, *dbias = blockwise_attention_backward(dcontext, attend, hook, dweights=dweights)
         dQ, dK = self._apply_terms_backward(dQ, dK, dbias, terms, grads, ctx)
         dQ, dK, dV = hook("Q", dQ), hook("K", dK), hook("V", dV)
         dq = select.from_grid(self._join(dQ))                                    # Q = split(to_grid(q))
@@ -128,7 +130,7 @@ class SelfAttention:
         dx = select.take_backward(dasked if dasking is None else dasked + dasking, dx)
         return hook("attention_input", dx)
 
-    def _more_values(self, params: Parameters, context: Array, attend: AttentionCache,
+    def _more_values(self, params: Parameters, context: Array, attend: BlockwiseCache,
                      ctx: Context) -> tuple[Array, Any]:
         """The context (B, A, m, d_k), with whatever else the weights are taken of than the values."""
         return context, None

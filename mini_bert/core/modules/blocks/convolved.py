@@ -20,7 +20,7 @@ from ...hooks import Hook
 from ...module import Layout, Norm, Sizes
 from ...ops import Activation
 from ...ops.dropout import dropout_backward, dropout_forward
-from ...ops.neighbours import neighbours_backward, neighbours_forward
+from ...ops.relative.neighbours import neighbours_backward, neighbours_forward
 from ...params import Gradients, Parameters
 from ...registry import Word, make, register
 from ..linear import Linear

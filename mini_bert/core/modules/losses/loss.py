@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...arrays import Array, Targets
-from ...gradcheck import Check
 
 
 class Reading(NamedTuple):
@@ -23,11 +22,9 @@ class Reading(NamedTuple):
 
 
 class ScoreLoss(ABC):
-    """`figures` says what the numbers of `values` are; `checks` are inputs on which its gradient is checked alone,
-    beside that of a whole model."""
+    """`figures` says what the numbers of `values` are."""
 
     figures: ClassVar[str]
-    checks: ClassVar[Sequence[Check]] = ()
 
     @abstractmethod
     def forward(self, scores: Array, targets: Targets) -> tuple[float, Any]:

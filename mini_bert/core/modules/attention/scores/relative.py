@@ -21,8 +21,8 @@ from ....config import ModelConfig
 from ....context import Context
 from ....formulas import Formula, Steps, StepSpec
 from ....module import BiasGradients, Layout, Sizes
-from ....ops.relative_scores import relative_scores_backward, relative_scores_forward
-from ....ops.relative_shift import relative_shift_backward, relative_shift_forward
+from ....ops.relative.relative_scores import relative_scores_backward, relative_scores_forward
+from ....ops.relative.relative_shift import relative_shift_backward, relative_shift_forward
 from ....params import Gradients, Parameters, ParamSpec
 from ....registry import register
 from ...linear import Linear

@@ -17,7 +17,7 @@ from ....context import Context
 from ....formulas import Formula, Steps, StepSpec
 from ....module import BiasGradients, Layout, Sizes
 from ....ops.embedding import embedding_backward, embedding_forward
-from ....ops.relative_scores import relative_scores_backward, relative_scores_forward
+from ....ops.relative.relative_scores import relative_scores_backward, relative_scores_forward
 from ....params import Gradients, Parameters, ParamSpec
 from ....registry import register
 from .term import Term

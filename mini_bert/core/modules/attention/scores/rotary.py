@@ -4,8 +4,8 @@
     (u, v) -> (u cos - v sin, u sin + v cos)           so q_t . k_s depends on t - s alone
 
 The pair i is (i, i + d_k/2), as in Hugging Face's models, or (2 i, 2 i + 1) if `interleaved`. A rotation's transpose
-turns back, so the backward is the forward with the angles negated. With `global_every=n`, layers 0, n, 2 n, ... have
-`global_base` instead of `base`, for the wider view of sliding_window(global_every=n).
+turns back, so the backward is the forward with the angles negated. With `global_every` or `global_layers`, the layers
+that see everything (sliding_window.py) have `global_base` instead of `base`.
 """
 
 from typing import Any
@@ -53,10 +53,10 @@ def _turn_halves(x: Array, waves: Waves) -> Array:
 @register("score_term", "rotary")
 class Rotary(Term):
     def __init__(self, config: ModelConfig, layer: int, base: float = 10_000.0, interleaved: bool = False,
-                 global_base: float = 0.0, global_every: int = 0):
+                 global_base: float = 0.0, global_every: int = 0, global_layers: str = ""):
         super().__init__(config, layer)
         d_k = config.head_size
-        base = global_base if is_global(layer, global_every) else base
+        base = global_base if is_global(layer, global_every, global_layers) else base
         if isinstance(base, bool) or not isinstance(base, int | float) or base <= 0:
             raise ConfigError(f"rotary: base must be a number above zero, not {base}.")
         if d_k % 2:

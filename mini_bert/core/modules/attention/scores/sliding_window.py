@@ -3,6 +3,7 @@
     S_ij = -inf  if |i - j| > reach
 
 With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: what is far away arrives through these.
+`global_layers='0 3 4'` names such layers one by one.
 """
 
 import numpy as np
@@ -15,20 +16,23 @@ from ....registry import register
 from .term import Term
 
 
-def is_global(layer: int, every: int) -> bool:
+def is_global(layer: int, every: int, layers: str) -> bool:
     """Does this layer see everything?"""
-    return every > 0 and layer % every == 0
+    if not isinstance(every, int) or every < 0:
+        raise ConfigError(f"global_every must be 0 or a number of layers, not {every}.")
+    if not isinstance(layers, str) or not all(part.isdecimal() for part in layers.split()):
+        raise ConfigError(f"global_layers must be the numbers of layers, as in '0 3 4', not {layers!r}.")
+    return (every > 0 and layer % every == 0) or layer in map(int, layers.split())
 
 
 @register("score_term", "sliding_window")
 class SlidingWindow(Term):
-    def __init__(self, config: ModelConfig, layer: int, reach: int = 64, global_every: int = 0):
+    def __init__(self, config: ModelConfig, layer: int, reach: int = 64, global_every: int = 0,
+                 global_layers: str = ""):
         super().__init__(config, layer)
         if not isinstance(reach, int) or reach < 1:
             raise ConfigError(f"sliding_window: reach must be a whole number of at least 1, not {reach}.")
-        if not isinstance(global_every, int) or global_every < 0:
-            raise ConfigError(f"sliding_window: global_every must be 0 or a number of layers, not {global_every}.")
-        self.reach, self.everywhere = reach, is_global(layer, global_every)
+        self.reach, self.everywhere = reach, is_global(layer, global_every, global_layers)
 
     def allowed(self, ctx: Context) -> BoolArray | None:
         """(1 or B, m, T), once for all layers."""

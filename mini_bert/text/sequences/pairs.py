@@ -6,11 +6,11 @@ ALBERT have it. It is drawn anew for every pair and epoch.
 
 import numpy as np
 
-from ..errors import CorpusError
-from ..randomness import keyed_bits
-from .batches import PairSequences, SentenceSequences
-from .corpora.corpus import Corpus
-from .masking import IntArray
+from ...errors import CorpusError
+from ...randomness import keyed_bits
+from ..corpora.corpus import Corpus
+from ..masking import IntArray
+from .sequences import PairSequences, SentenceSequences
 
 
 class RandomPairs(PairSequences):

@@ -10,9 +10,9 @@ docs/math/neighbours.md
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..arrays import Array
-from ..formulas import Formula
-from ..gradcheck import Check
+from ...arrays import Array
+from ...formulas import Formula
+from ...gradcheck import Check
 
 
 def neighbours_forward(x: Array, width: int) -> tuple[Array, int]:

@@ -10,9 +10,9 @@ over diagonals in dr is then a product of matrices too. Derivation: docs/math/re
 
 import numpy as np
 
-from ..arrays import Array, IntArray
-from ..formulas import Formula
-from ..gradcheck import Check
+from ...arrays import Array, IntArray
+from ...formulas import Formula
+from ...gradcheck import Check
 from .relative_shift import RelativeShiftCache, relative_shift_backward, relative_shift_forward
 
 RelativeScoresCache = tuple[Array, Array, RelativeShiftCache]

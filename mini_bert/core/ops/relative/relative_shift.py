@@ -11,9 +11,9 @@ so its window begins at s = T-1-p. Derivation: docs/math/relative_shift.md
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..arrays import Array, IntArray
-from ..formulas import Formula
-from ..gradcheck import Check
+from ...arrays import Array, IntArray
+from ...formulas import Formula
+from ...gradcheck import Check
 
 RelativeShiftCache = tuple[tuple[int, ...], IntArray, int]
 

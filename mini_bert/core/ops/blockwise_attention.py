@@ -1,0 +1,134 @@
+"""Attention in blocks of queries, each with the keys from the first to the last that one of its queries may see.
+
+    C_q = softmax(Q_q K_k^T / sqrt(d_k) + bias_qk) V_k          for each block of queries q, with its keys k
+
+    dQ_q from block q        dK_k, dV_k: the sum over all blocks that read k
+
+What is left out has P = 0, so nothing is changed but the order of sums. It is for windows and for causal attention:
+with 128 tokens and a window of 16 on each side, blocks compute 44 % of the scores, in half the time, and keep as many
+weights; a step of mini-modern takes 0.98 of its time. Where they would save little, there is one block: attention as it
+is. Derivation: docs/math/blockwise_attention.md
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, BoolArray
+from ..formulas import Formula
+from ..gradcheck import Check
+from ..hooks import Hook, no_hook
+from .attention import FORMULA as ATTENTION
+from .attention import AttentionCache, attention_backward, attention_forward, heads_last
+
+_BLOCK = 32               # queries
+_WORTHWHILE = 0.7         # share of all scores that blocks may compute at most
+
+
+class Block(NamedTuple):
+    queries: slice
+    keys: slice
+
+    def of(self, scores: Array) -> Array:
+        """Its part of scores, or of what has their shape, or is broadcast to it."""
+        return scores[:, :, self.queries if scores.shape[2] > 1 else slice(None),
+                      self.keys if scores.shape[3] > 1 else slice(None)]
+
+
+class BlockwiseCache(NamedTuple):
+    blocks: list[tuple[Block, AttentionCache]]
+    shape: tuple[int, int, int, int]              # of the scores
+
+    @property
+    def weights(self) -> Array:
+        """P of all queries and keys."""
+        return self._joined(lambda cache: cache.weights, 0.0)
+
+    @property
+    def dropped(self) -> Array:
+        return self._joined(lambda cache: cache.dropped, 0.0)
+
+    @property
+    def scores(self) -> Array:
+        return self._joined(lambda cache: cache.scores, -np.inf)
+
+    def _joined(self, part: Callable[[AttentionCache], Array], elsewhere: float) -> Array:
+        parts = [(block, part(cache)) for block, cache in self.blocks]
+        if len(parts) == 1:
+            return parts[0][1]
+        whole = np.full(self.shape, elsewhere, parts[0][1].dtype)
+        for block, values in parts:
+            block.of(whole)[...] = values
+        return whole
+
+
+def _blocks(shape: tuple[int, int, int, int], allowed: BoolArray | None, size: int) -> list[Block]:
+    _, _, Tq, T = shape
+    whole = [Block(slice(0, Tq), slice(0, T))]
+    if allowed is None or Tq <= size:
+        return whole
+    starts = np.arange(0, Tq, size)
+    seen = np.logical_or.reduceat(allowed.any(axis=0), starts, axis=0)           # (blocks, T)
+    first, end = seen.argmax(axis=1), T - seen[:, ::-1].argmax(axis=1)
+    blocks = [Block(slice(start, min(start + size, Tq)), slice(a, b))
+              for start, a, b in zip(starts.tolist(), first.tolist(), end.tolist(), strict=True)]
+    computed = sum((block.queries.stop - block.queries.start) * (block.keys.stop - block.keys.start)
+                   for block in blocks)
+    return blocks if computed <= _WORTHWHILE * Tq * T else whole
+
+
+def blockwise_attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
+                                rng: np.random.Generator | None = None, hook: Hook = no_hook, *,
+                                bias: Array | None = None, allowed: BoolArray | None = None,
+                                size: int = _BLOCK) -> tuple[Array, BlockwiseCache]:
+    """As attention_forward. A hook sees all scores and weights, so for a hook there is one block."""
+    shape = (*Q.shape[:3], K.shape[2])
+    blocks = _blocks(shape, allowed if hook is no_hook else None, size)
+    context, caches = heads_last(Q.shape, Q), list[tuple[Block, AttentionCache]]()
+    for block in blocks:
+        q, k = block
+        part, cache = attention_forward(
+            Q[:, :, q], K[:, :, k], V[:, :, k], None if key_mask is None else key_mask[:, k], rate, rng, hook,
+            bias=None if bias is None else block.of(bias), allowed=None if allowed is None else allowed[:, q, k])
+        caches.append((block, cache))
+        if len(blocks) == 1:
+            return part, BlockwiseCache(caches, shape)
+        context[:, :, q] = part
+    return context, BlockwiseCache(caches, shape)
+
+
+def blockwise_attention_backward(dcontext: Array, cache: BlockwiseCache, hook: Hook = no_hook, *,
+                                 dweights: Array | None = None) -> tuple[Array, ...]:
+    """As attention_backward: dQ, dK, dV, and dbias if there was a bias."""
+    _, attend = cache.blocks[0]
+    if len(cache.blocks) == 1:
+        return attention_backward(dcontext, attend, hook, dweights=dweights)
+    B, A, Tq, T = cache.shape
+    d_k, bias = dcontext.shape[3], attend.bias
+    dQ, dK, dV = (heads_last((B, A, length, d_k), dcontext) for length in (Tq, T, T))
+    dK.fill(0)
+    dV.fill(0)
+    dbias = () if bias is None else (np.zeros(cache.shape, bias.dtype),)
+    for block, attend in cache.blocks:
+        q, k = block
+        dQ[:, :, q], dK_part, dV_part, *dbias_part = attention_backward(
+            dcontext[:, :, q], attend, dweights=None if dweights is None else block.of(dweights))
+        dK[:, :, k] += dK_part                         # a key is read by several blocks
+        dV[:, :, k] += dV_part
+        for whole, part in zip(dbias, dbias_part, strict=True):
+            block.of(whole)[...] = part
+    return dQ, dK, dV, *dbias
+
+
+FORMULA = Formula("attention in blocks", ATTENTION.forward)
+_NEAR = np.abs(np.arange(5) - np.arange(5)[:, None])[None] <= 1
+_CAUSAL = np.tril(np.ones((1, 6, 6), bool))
+_MASK = np.array([[True, True, True, False, False], [True, False, False, False, False]])
+CHECKS = [
+    Check("a window", lambda rng: list(rng.standard_normal((3, 2, 2, 5, 3))), key_mask=_MASK, allowed=_NEAR, size=1),
+    Check("causal, with a bias", lambda rng: [*rng.standard_normal((3, 1, 2, 6, 3)), rng.standard_normal((1, 2, 6, 6))],
+          names=("Q", "K", "V", "bias"), allowed=_CAUSAL, size=2),
+    Check("dropout", lambda rng: list(rng.standard_normal((3, 1, 2, 5, 3))), allowed=_NEAR, size=1, rate=0.3, rng=9),
+    Check("one block", lambda rng: list(rng.standard_normal((3, 2, 1, 3, 2)))),
+]

@@ -1,0 +1,1 @@
+"""Operations that read rows or columns by their distance from a position."""

@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 PARITY := .venv-parity
 SOURCES := pyproject.toml mini_bert/version.py
+# the tests start hundreds of processes, which begin twice as fast where the modules are compiled
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help quickstart test torture browser screenshots check docs notebooks parity bench-text bench-train bench-scaling \
-	bench-explorer bench-opening clean
+.PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench-text \
+	bench-train bench-scaling bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -17,13 +19,16 @@ quickstart: $(VENV)/.installed      ## install into .venv, fill masks, train a m
 	@echo "The model that ships:"
 	@$(VENV)/bin/mini-bert fill-mask "The children went to [MASK] every morning." \
 		"He asked her a [MASK], but she did not answer." "They met for the first [MASK] in Paris."
-	@echo "Two minutes of training on the documentation that is installed with Python:"
+	@echo "Two minutes of further training on the documentation that is installed with Python:"
 	@rm -rf runs/quickstart
-	@$(VENV)/bin/mini-bert fit pydocs --config small --budget 2m --out runs/quickstart
+	@$(VENV)/bin/mini-bert fit pydocs --from mini --budget 2m --out runs/quickstart
 	@echo "The model just made:"
 	@$(VENV)/bin/mini-bert fill-mask --model runs/quickstart --top 3 "Return the [MASK] of the array." \
 		"If the file does not [MASK], an error is raised."
-	@echo "The report of the run: $(CURDIR)/runs/quickstart/report.html"
+	@printf '%s\n' "The report of the run: $(CURDIR)/runs/quickstart/report.html" "" "Next:" \
+		"  source $(VENV)/bin/activate" \
+		"  mini-bert explore \"They met for the first [MASK] in Paris.\"" \
+		"  mini-bert new practice my-guide && cd my-guide"
 
 test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --ignore=tests/parity --ignore=tests/docs
@@ -48,6 +53,12 @@ check: $(VENV)/.check               ## ruff, mypy --strict
 docs: $(VENV)/.docs                 ## run the pages' examples, then build the site into build/site; dead links are errors
 	$(VENV)/bin/python -m pytest -n auto tests/docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
+first-steps: $(VENV)/.docs         ## follow README and tutorials literally, in empty folders and with a new environment
+	rm -rf build/first-steps
+	$(PYTHON) -m venv build/first-steps
+	build/first-steps/bin/python -m pip install --quiet --disable-pip-version-check ".[viz,explorer]"
+	NEW_ENVIRONMENT=$(CURDIR)/build/first-steps $(VENV)/bin/python -m pytest -n auto tests/docs/test_first_steps.py
 
 notebooks: $(VENV)/.notebooks       ## execute the notebooks; fails if one does not run, or its outputs are stale
 	$(VENV)/bin/python notebooks/execute.py
@@ -84,11 +95,11 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.python $(SOURCES)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[viz,explorer]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,viz,explorer]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.test

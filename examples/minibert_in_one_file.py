@@ -38,7 +38,7 @@ def words_of(text):
 
 
 def learn_vocabulary(words):
-    """The most frequent words behind the special tokens; the place of a word in this list is its id."""
+    """At most V: the special tokens, then the most frequent words. The place of a word in this list is its id."""
     return SPECIAL + [word for word, _ in Counter(words).most_common(V - len(SPECIAL))]
 
 
@@ -135,7 +135,7 @@ def join(x):
 def attention(p, i, x):
     """Each token asks (Q) all tokens what they have (K), and takes a mixture of what they give (V)."""
     Q, K, V = (split(x @ p[f"W_{letter}_{i}"]) for letter in "QKV")
-    weights = softmax(Q @ K.swapaxes(2, 3) / np.sqrt(Q.shape[3]))        # (B, A, T, T): who looks at whom
+    weights = softmax(Q @ K.swapaxes(2, 3) / Q.shape[3] ** 0.5)             # (B, A, T, T): who looks at whom
     context = join(weights @ V)
     return context @ p[f"W_O_{i}"], (i, x, Q, K, V, weights, context)
 
@@ -147,7 +147,7 @@ def attention_backward(dy, cache, p, g):
     dV = weights.swapaxes(2, 3) @ dcontext                               # context = weights V
     dweights = dcontext @ V.swapaxes(2, 3)
     dscores = weights * (dweights - (dweights * weights).sum(axis=-1, keepdims=True))      # weights = softmax(scores)
-    dscores = dscores / np.sqrt(Q.shape[3])                              # scores = Q K^T / sqrt(d)
+    dscores = dscores / Q.shape[3] ** 0.5                                # scores = Q K^T / sqrt(d)
     dQ, dK = dscores @ K, dscores.swapaxes(2, 3) @ Q
     dx = 0
     for letter, d in (("Q", dQ), ("K", dK), ("V", dV)):                  # Q = x W_Q, and so on: three ways back to x
@@ -268,8 +268,8 @@ def train(text, seconds=120, batch=32, peak=2e-3, seed=0):
 def fill_mask(p, vocabulary, text, top=5):
     """For each [MASK] of a sentence, the most probable words and their probabilities."""
     ids = np.hstack([CLS, encode(words_of(text), vocabulary)[: T - 2], SEP])[None]
-    logits, _ = forward(p, ids, ids == MASK)
-    logits[:, : len(SPECIAL)] = -np.inf                                  # these are no words
+    logits = forward(p, ids, ids == MASK)[0][:, : len(vocabulary)]       # a short text has fewer than V words
+    logits[:, : len(SPECIAL)] = -np.inf                                  # and these are none
     return [[(vocabulary[i], float(shares[i])) for i in np.argsort(-shares)[:top]] for shares in softmax(logits)]
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import mini_bert
 from mini_bert import WordPieceTokenizer
-from mini_bert.inference.fill_mask import fill_mask
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.corpora.sources import ReadingReport, find_sources, paragraphs
 from mini_bert.text.wordpiece.learn import count_words, learn_vocabulary
@@ -49,8 +48,7 @@ def main() -> None:
 
     # 4. The model with the lowest loss on the held-out text is in run/best; any command takes it as --model.
     best = options.out / "run" / "best"
-    for word in fill_mask(mini_bert.load(best), WordPieceTokenizer.load(best), options.ask, top=5)[0]:
-        print(f"{word.probability:6.1%}  {word.token}")
+    print(mini_bert.pipeline(best).fill_mask(options.ask))
     print(f"More: mini-bert doctor {options.out / 'run'}, mini-bert fill-mask --model {best} TEXT")
 
 

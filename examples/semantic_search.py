@@ -15,19 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 import mini_bert
-from mini_bert import MiniBERT, WordPieceTokenizer
-from mini_bert.inference.embed import embed
+from mini_bert import Pipeline
 
 Vectors = npt.NDArray[np.float32]
 
 
-def cached_vectors(file: Path, lines: list[str], model: MiniBERT, tokenizer: WordPieceTokenizer) -> Vectors:
+def cached_vectors(file: Path, lines: list[str], model: Pipeline) -> Vectors:
     """The vectors of the lines, from the cache if it was made from the same lines and weights."""
-    digest = sha256("\n".join(lines).encode() + model.params.flat.tobytes()).hexdigest()[:16]
+    digest = sha256("\n".join(lines).encode() + model.model.params.flat.tobytes()).hexdigest()[:16]
     place = file.with_name(f".{file.name}.{digest}.npy")
     if place.exists():
         return np.asarray(np.load(place, allow_pickle=False), np.float32)
-    vectors = embed(model, tokenizer, lines)
+    vectors = model.embed(lines)
     np.save(place, vectors)
     return vectors
 
@@ -41,14 +40,14 @@ def main() -> None:
     options = parser.parse_args()
 
     lines = [line for line in options.file.read_text("utf-8").splitlines() if line.strip()]
-    model, tokenizer = mini_bert.load(options.model), WordPieceTokenizer.load(options.model)
-    vectors = cached_vectors(options.file, lines, model, tokenizer)
+    model = mini_bert.pipeline(options.model)
+    vectors = cached_vectors(options.file, lines, model)
 
     # Vectors of a language model share a large common part, which says nothing about meaning. Subtracting the mean of
     # the lines, from the queries too, spreads the cosines out.
     common = vectors.mean(axis=0)
     found = _unit(vectors - common)
-    asked = _unit(embed(model, tokenizer, options.queries) - common)
+    asked = _unit(model.embed(options.queries) - common)
     for query, cosines in zip(options.queries, asked @ found.T, strict=True):
         print(query)
         for place in np.argsort(-cosines)[: options.top]:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .training.config import TrainingConfig
     from .training.loop import Listener
     from .training.optimisers.adamw import AdamW
+    from .training.progress import ProgressBar
     from .training.trainer import Trainer
     from .training.workers import keep_freed_memory
 
@@ -63,11 +64,11 @@ __all__ = ["AdamW", "AdvancedMiniBERT", "AdvancedOptimizer", "CheckpointError", 
            "DataError", "InputError", "Listener", "MLMDataGenerator", "MathematicalAnalyzer", "MathematicalExplorer",
            "MiniBERT", "MiniBERTGradients", "MiniBertClassifier", "MiniBertError", "MiniBertVectorizer",
            "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Pipeline",
-           "Trainer", "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer", "__version__",
-           "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "finetune", "fit", "gradient_check",
-           "implement_adaptive_masking", "implement_curriculum_learning", "import_file", "keep_freed_memory", "load",
-           "load_config", "load_preset", "load_tokenizer", "mask_tokens", "mlm_cross_entropy", "pipeline",
-           "preset_names", "register", "register_tokenizer"]
+           "ProgressBar", "Trainer", "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer",
+           "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "finetune", "fit",
+           "gradient_check", "implement_adaptive_masking", "implement_curriculum_learning", "import_file",
+           "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer", "mask_tokens",
+           "mlm_cross_entropy", "pipeline", "preset_names", "register", "register_tokenizer"]
 
 # name -> its module, or module:name where that differs
 _PLACES = {name: module for module, names in {
@@ -100,6 +101,7 @@ _PLACES = {name: module for module, names in {
     "training.config": ("TrainingConfig",),
     "training.loop": ("Listener",),
     "training.optimisers.adamw": ("AdamW",),
+    "training.progress": ("ProgressBar",),
     "training.trainer": ("Trainer",),
     "training.workers": ("keep_freed_memory",),
 }.items() for name in names}

@@ -102,7 +102,7 @@ def label(code: CodeType) -> str | None:
     if not file.is_relative_to(_PACKAGE):
         return None
     match file.relative_to(_PACKAGE).with_suffix("").parts:
-        case ("core", "ops", name):
+        case ("core", "ops", *_, name):
             direction = code.co_name.removeprefix(name + "_")
             return f"{name.replace('_', ' ')}, {direction}" if direction in ("forward", "backward") else None
         case ("core", "params") if code.co_name == "add_product":

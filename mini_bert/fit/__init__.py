@@ -14,7 +14,8 @@ import sys
 from inspect import signature
 from types import ModuleType
 
-from .pipeline import FitResult, Stopped, fit
+from .pipeline import fit
+from .result import FitResult, Stopped
 
 __all__ = ["FitResult", "Stopped", "fit"]
 

@@ -2,18 +2,15 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from signal import Signals
-from typing import Any
 
 from ..core.model import MiniBERT
 from ..errors import CorpusError, MiniBertError
-from ..evaluation.masked_lm import Frequencies, MaskedReport, evaluate_corpus
+from ..evaluation.masked_lm import Frequencies, evaluate_corpus
 from ..factory import load
-from ..inference.examples import Example, examples
+from ..inference.examples import examples
 from ..report.fit_page import fit_page
 from ..report.page import Step, write_page
 from ..text.corpora.corpus import MANIFEST, Corpus
@@ -32,6 +29,7 @@ from ..training.runs.log import read_log
 from ..training.runs.run import CONFIG, read_run, resume_run, start_run
 from ..training.trainer import Trainer
 from .request import LARGEST_VOCABULARY, NEW_WORDS, FitRequest, claim, read_result, release, write_result
+from .result import FitResult, Stopped
 
 REPORT = "report.html"
 _LONGEST_DOCUMENT = 4096      # tokens; longer ones are split, so that part of any text can be held out
@@ -42,37 +40,6 @@ _LISTED = 5                   # files that were skipped
 _BYTES_PER_PIECE = 400          # a larger vocabulary for the size of the text has pieces that hardly occur
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class FitResult:
-    """The result of a fit."""
-
-    model: Path                           # a directory for mini_bert.load and --model
-    report: Path
-    heldout: MaskedReport | None          # None if nothing could be held out
-    before: MaskedReport | None           # of the initial model, on the same text and masks
-    examples: list[Example]
-    facts: dict[str, str]
-
-    def __fspath__(self) -> str:
-        """The model's directory: what is fitted can be given wherever a model's name is expected."""
-        return str(self.model)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"facts": self.facts, "heldout": self.heldout.to_dict() if self.heldout else None,
-                "before": self.before.to_dict() if self.before else None,
-                "examples": [{"text": example.text, "truth": example.truth,
-                              "candidates": [[c.token, round(c.probability, 4)] for c in example.candidates]}
-                             for example in self.examples]}
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """Training was interrupted by a signal; the same call continues it."""
-
-    signal: Signals
-    saved: bool
 
 
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,

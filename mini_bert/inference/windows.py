@@ -82,10 +82,12 @@ class Parts(NamedTuple):
 
 def text_parts(ids: Sequence[int], tokenizer: Tokenizer, longest: int) -> Parts:
     """The windows of one text, given its ids without special tokens; each has at most `longest` ids."""
-    own = some_ids(list(ids), tokenizer) if not tokenizer.template.added() else list(ids)
-    room = max(1, longest - tokenizer.template.added())
-    return Parts([Part(*tokenizer.template.apply(own[found.first : found.last]), found)
-                  for found in windows([1] * len(own), room)], False)
+    room, own = max(1, longest - tokenizer.template.added()), list(ids)
+    parts = [Part(*tokenizer.template.apply(own[found.first : found.last]), found)
+             for found in windows([1] * len(own), room)]
+    if not parts[0].ids:                                  # a model has to read something
+        parts = [Part(*tokenizer.template.apply(some_ids([], tokenizer)), Window(0, 0, 0, 0))]
+    return Parts(parts, False)
 
 
 def pair_parts(first: Sequence[int], second: Sequence[int], tokenizer: Tokenizer, longest: int) -> Parts:

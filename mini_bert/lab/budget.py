@@ -11,7 +11,7 @@ The means are over steps that are spread evenly over the run, since a schedule o
 sizes changes them on the way; so the number of steps is found by repetition. Optimisers are not counted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -22,11 +22,11 @@ from ..bench.flops import step_flops
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..errors import ConfigError
-from ..evaluation.suite.result_cache import cached_result
 from ..settings import LARGEST, coerce
 from ..text.corpora.corpus import Corpus
 from ..text.schedule import Step
 from ..training.config import TrainingConfig, make_objective, parse_duration
+from .step_times import Configs, relative_step_time
 
 KINDS = ("steps", "tokens", "budget", "flops", "equal_time")
 _SAMPLED = {"tokens": 16, "flops": 4}     # steps that are counted
@@ -75,29 +75,25 @@ class EqualBudget:
             return [f"training.budget={self.amount}"]
         return ["training.budget=", *([f"training.steps={int(self.amount)}"] if self.kind == "steps" else [])]
 
-    def fitted(self, model: ModelConfig, given: TrainingConfig, corpus: Corpus,
-               shared: tuple[ModelConfig, TrainingConfig], relative_time: Callable[[], float]) -> TrainingConfig:
-        """The training with the number of steps that the budget pays for; the same for every seed. `shared` is the
-        config of all runs, and `relative_time` measures a step beside a step of it."""
+    @property
+    def is_counted(self) -> bool:
+        """Does the number of steps follow from what a step costs?"""
+        return self.kind == "equal_time" or self.kind in _SAMPLED
+
+    def steps(self, run: Configs, shared: Configs, corpus: Corpus) -> int:
+        """The number of steps that the budget pays for. `shared` is the config of all runs."""
         if self.kind == "equal_time":
-            steps = EqualBudget("tokens", self.amount).fitted(*shared, corpus, shared, relative_time).steps
-            return replace(given, steps=max(1, round(steps / relative_time())))
-        if self.kind not in _SAMPLED:
-            return given
+            of_shared = EqualBudget("tokens", self.amount).steps(shared, shared, corpus)
+            return max(1, round(of_shared / relative_step_time(run, shared, corpus)))
+        model, given = run
         training = replace(given.resolved(model), seed=0, threads=1)
-        options = {"kind": self.kind, "amount": self.amount, "corpus": corpus.fingerprint(), "model": model.to_dict(),
-                   "training": training.to_dict()}
-
-        def compute() -> dict[str, int]:
-            steps = training.steps
-            for _ in range(_ROUNDS):
-                cost = _mean_cost(self.kind, model, replace(training, steps=steps), corpus)
-                before, steps = steps, min(max(1, round(float(self.amount) / cost)), LARGEST)
-                if abs(steps - before) <= _CLOSE * before:
-                    break
-            return {"steps": steps}
-
-        return replace(given, steps=cached_result("lab-steps", options, [], compute)["steps"])
+        steps = training.steps
+        for _ in range(_ROUNDS):
+            cost = _mean_cost(self.kind, model, replace(training, steps=steps), corpus)
+            before, steps = steps, min(max(1, round(float(self.amount) / cost)), LARGEST)
+            if abs(steps - before) <= _CLOSE * before:
+                break
+        return steps
 
 
 def flops_per_token(model: ModelConfig, training: TrainingConfig, corpus: Corpus) -> float:

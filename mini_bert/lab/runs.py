@@ -18,7 +18,6 @@ from ..training.runs.log import read_log
 from ..training.runs.run import CONFIG, read_run, require_fitting, resume_run, start_run
 from .experiment import Experiment
 from .outcomes import kept
-from .step_times import relative_step_time
 
 Announce = Callable[[str, int], Listener]         # name and seed of a run -> who listens to it
 
@@ -79,17 +78,15 @@ def final_settings(experiment: Experiment, name: str, seed: int, corpus: Corpus,
                    out: Path) -> tuple[ModelConfig, TrainingConfig]:
     """The configs of one run, with the number of steps that the budget gives it."""
     model, training = experiment.settings(name, seed)
-    if experiment.budget is None:
+    budget = experiment.budget
+    if budget is None or not budget.is_counted:
         return model, training
     shared, run = experiment.shared_settings(), experiment.settings(name, experiment.seeds[0])
-
-    def relative_time() -> float:
-        described = {which: {"model": configs[0].to_dict(), "training": configs[1].to_dict()}
-                     for which, configs in (("run", run), ("shared", shared))}
-        return float(kept(out, f"time of {name}", {**described, "corpus": corpus.fingerprint()},
-                          lambda: {"relative": relative_step_time(run, shared, corpus)})["relative"])
-
-    return model, experiment.budget.fitted(model, training, corpus, shared, relative_time)
+    described = {which: {"model": configs[0].to_dict(), "training": {**configs[1].to_dict(), "seed": 0}}
+                 for which, configs in (("run", run), ("shared", shared))}
+    found = kept(out, f"steps of {name}", {**described, "corpus": corpus.fingerprint(), budget.kind: budget.shown()},
+                 lambda: {"steps": budget.steps(run, shared, corpus)})
+    return model, replace(training, steps=found["steps"])
 
 
 def _require_same(run: Path, wanted: dict[str, dict[str, Any]]) -> None:

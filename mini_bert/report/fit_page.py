@@ -41,12 +41,16 @@ def judged(heldout: MaskedReport | None, before: MaskedReport | None) -> tuple[s
         return f"{says}: no better than even guessing ({levels['uniform']:.2f}).", State.BAD
     says += f": better than guessing by {_GUESSES[beaten[0]]} ({levels[beaten[0]]:.2f})"
     if beaten[0] != "bigram":
-        return f"{says}, but not by the word before ({levels['bigram']:.2f}).", State.OPEN
+        return f"{says}, but not by the word before ({levels['bigram']:.2f}). {_LONGER}", State.OPEN
+    if loss > levels["bigram"] - _CLEARLY:
+        return f"{says}, but hardly. {_LONGER}", State.OPEN
     if before is not None and loss >= before.loss:
         return f"{says}, but no better than before the fit ({before.loss:.2f}).", State.OPEN
     return says + ("." if before is None else f", and than before the fit ({before.loss:.2f})."), State.GOOD
 
 
+_CLEARLY = 0.1                # nats; a smaller difference may come from the draw of the masks
+_LONGER = "Train it for longer: the same call with a larger budget goes on from here."
 _GUESSES = {"bigram": "the word before", "unigram": "the frequency of words", "uniform": "chance"}
 
 

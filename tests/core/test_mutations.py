@@ -218,8 +218,8 @@ def test_a_mutated_operation_is_noticed(operation: Operation, mutant: Mutant, mo
         if any(not result.passed for result in results):
             return
         # what a module alone passes to the operation, its models must notice
-        for name in (*COMPONENTS, *(f"ops.{other.name}" for other in operations())):
-            module = importlib.import_module(f"mini_bert.core.{name}")
+        components = [importlib.import_module(f"mini_bert.core.{name}") for name in COMPONENTS]
+        for module in (*components, *(inspect.getmodule(other.forward) for other in operations())):
             for known in [known for known, value in vars(module).items() if value is operation.backward]:
                 monkeypatch.setattr(module, known, mutated)
         variants = sorted(MODELS, key=lambda name: ": " not in name)       # those of one word first

@@ -5,7 +5,7 @@ import pytest
 
 from mini_bert import ConfigError, InputError, MiniBERT, MiniBERTGradients, ModelConfig, load_preset
 from mini_bert.core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from mini_bert.core.registry import words
+from mini_bert.core.registry import make, words
 from mini_bert.core.task_model import TaskBatch, TaskModel, with_dropout
 
 CONFIG = ModelConfig(num_layers=2, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=64, max_seq_length=16)
@@ -108,6 +108,21 @@ def test_what_cannot_be_is_refused(base, rng):
     batch = batch_for("sequence", rng)._replace(targets=np.array([0, 1]))
     with pytest.raises(InputError, match="2 targets; the head gives 3"):
         TaskModel(base, "sequence", 2).add_gradients(batch, MiniBERTGradients(TaskModel(base, "sequence", 2)).gradients)
+
+
+@pytest.mark.parametrize("word", ["binary_cross_entropy", "squared_error(mean=3, scale=2)"])
+def test_the_losses_of_tasks_follow_their_definitions_in_either_precision(word, rng):
+    loss = make("task_loss", word)
+    scores, targets = 3 * rng.standard_normal((4, 3)), rng.integers(0, 2, (4, 3))
+    p, t = 1 / (1 + np.exp(-scores)), (targets - 3) / 2
+    expected = -(np.log(np.where(targets == 1, p, 1 - p))).sum() if "cross" in word else ((scores - t) ** 2).sum()
+    for dtype in (np.float64, np.float32):
+        total, cache = loss.forward(scores.astype(dtype), targets)
+        assert total == pytest.approx(expected, rel=1e-5)
+        assert loss.backward(1.0, cache).dtype == dtype
+    huge = np.array([[1e4, -1e4]], np.float32)
+    assert np.isfinite(loss.forward(huge, np.array([[0, 1]]))[0])
+    np.testing.assert_allclose(loss.values(scores), p if "cross" in word else 3 + 2 * scores)
 
 
 def test_every_head_passes_the_gradient_check():

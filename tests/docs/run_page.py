@@ -1,15 +1,18 @@
 """Runs the examples of one page in order, as a reader would, in the current directory: `python run_page.py PAGE`.
 
-The `python` blocks of a page share one namespace, and run in this process; a `bash` block runs in a shell. What a block
+The `python` blocks of a page share one namespace, and run in this process; a `bash` block runs in a shell, and what it
+changes of the directory and of the environment stays, as in one terminal. What a block
 prints must equal the `text` block that follows it, where there is one. A block with the comment `not run: REASON`
 above it is left out.
 """
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import traceback
 import warnings
 from pathlib import Path
@@ -49,10 +52,15 @@ def run_python(body: str, names: dict[str, object], where: str) -> str:
 
 
 def run_bash(body: str) -> str:
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", body], capture_output=True, text=True, check=False,
-                          timeout=300)
-    if done.returncode:
-        raise RuntimeError(f"the shell ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    with tempfile.NamedTemporaryFile() as left:
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"{body}\nenv -0 > {left.name}"], capture_output=True,
+                              text=True, check=False, timeout=300)
+        if done.returncode:
+            raise RuntimeError(f"the shell ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        found = dict(entry.split("=", 1) for entry in left.read().decode().split("\0") if entry)
+    os.environ.clear()
+    os.environ.update(found)
+    os.chdir(found["PWD"])
     return done.stdout
 
 
@@ -79,4 +87,4 @@ def _plain(text: str) -> list[str]:
 if __name__ == "__main__":
     warnings.simplefilter("error")
     sys.path.insert(0, "")                          # a page may write a module and import it
-    sys.exit(run_page(Path(sys.argv[1])))
+    sys.exit(run_page(Path(sys.argv[1]).resolve()))

@@ -27,8 +27,27 @@ def test_texts_are_classified_and_compared_with_baselines(scratch: Path, environ
                "--seeds", "1", "a warm and funny film", cwd=scratch, environment=environment)
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in ("fine-tuned", "from random weights", "majority", "bag of words"))
-    assert re.search(r"^[01] \(\d+%\)  a warm and funny film$", done.stdout, re.MULTILINE)
+    assert re.search(r"^[01]  [\d.]+%  a warm and funny film$", done.stdout, re.MULTILINE)
     assert (scratch / "own.model" / "task.json").exists()
+
+
+def test_an_experiment_runs_to_its_answers_and_repeats_no_run(scratch: Path, environment: dict[str, str]):
+    arguments = ["corpus", "--out", "places.lab", "--config", "debug", "--steps", "2", "--seeds", "1"]
+    first, again = (run("experiment_places.py", *arguments, cwd=scratch, environment=environment) for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout
+    assert [line.split()[0] for line in first.stdout.splitlines()[1:7]] == [
+        "none", "distance", "place", "control", "bigram", "unigram"]
+    assert first.stdout.count("true ") + first.stdout.count("FALSE") == 3
+    assert "FALSE  distance helps" in first.stdout            # one seed proves nothing
+
+
+def test_the_one_file_bert_trains_on_a_file_and_fills_masks(scratch: Path, environment: dict[str, str]):
+    quick = (ROOT / "examples" / "minibert_in_one_file.py").read_text("utf-8").replace("seconds=120", "seconds=1")
+    (scratch / "one.py").write_text(quick, "utf-8")
+    done = subprocess.run([sys.executable, "one.py", "corpus/a.txt", "The [MASK] of it."], cwd=scratch, env=environment,
+                          capture_output=True, text=True, check=True)
+    assert re.search(r"^The \[MASK\] of it\.\n(  \d+% \S+\n){5}", done.stdout, re.MULTILINE)
 
 
 def test_a_line_is_its_own_nearest_and_the_second_search_uses_the_cache(scratch: Path, environment: dict[str, str]):
@@ -43,7 +62,8 @@ def test_a_line_is_its_own_nearest_and_the_second_search_uses_the_cache(scratch:
 def test_a_missing_file_is_answered_in_one_sentence(scratch: Path, environment: dict[str, str]):
     for name, arguments in (("pretrain_on_a_folder.py", ["nowhere", "--out", "x"]),
                             ("classify.py", ["nowhere.tsv", "nowhere.tsv", "--out", "x"]),
-                            ("semantic_search.py", ["nowhere.txt", "a query"])):
+                            ("semantic_search.py", ["nowhere.txt", "a query"]),
+                            ("experiment_places.py", ["nowhere.txt", "--out", "x"])):
         done = run(name, *arguments, cwd=scratch, environment=environment)
         assert done.returncode == 1
         assert "nowhere" in done.stderr

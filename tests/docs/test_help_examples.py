@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,10 @@ def test_an_example_of_help_succeeds(example: str, scratch: Path, environment: d
 
 
 def serve(line: str, folder: Path, environment: dict[str, str]) -> None:
-    """Run a command that serves a page until Ctrl-C."""
+    """Run a command that serves a page until Ctrl-C, which a process begun in the background would ignore."""
     process = subprocess.Popen(["bash", "-c", f"exec {line} --no-browser"], cwd=folder, env=environment, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))
     assert "http://" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)

@@ -142,5 +142,5 @@ def test_a_malformed_file_is_named_with_its_line(place, run, tmp_path):
 
 def test_the_help_has_examples(run):
     shown = run("--help").output
-    assert "mini-bert evaluate --quick --tasks eval/" in shown
-    assert "mini-bert evaluate --model mini --data wiki.dev.txt" in shown
+    assert "mini-bert evaluate --quick --tasks eval --data sentences.txt" in shown
+    assert "mini-bert evaluate --model runs/mine --data sentences.txt" in shown

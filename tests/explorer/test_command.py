@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import sys
 
 import numpy as np
@@ -19,8 +20,11 @@ TEXT = "the cat sat on a mat."
 
 def command(capsys, monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["mini-bert", "explore", *map(str, arguments)])
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGTERM)}
     with pytest.raises(SystemExit) as end:
         main()
+    for number, handler in handlers.items():              # which are those of a command now
+        signal.signal(number, handler)
     done = capsys.readouterr()
     return end.value.code, done.out, done.err
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import mini_bert
 from mini_bert.cli.app import app
 from mini_bert.errors import CheckpointError, ConfigError, CorpusError, VocabularyError
-from mini_bert.evaluation.masked_lm import evaluate_corpus
-from mini_bert.fit import Stopped, fit
+from mini_bert.evaluation.masked_lm import MaskedReport, evaluate_corpus
+from mini_bert.fit import FitResult, Stopped, fit
 from mini_bert.fit.request import FitRequest
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
@@ -62,6 +62,8 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     html = fitted.report.read_text("utf-8")
     assert "held-out loss" in html
     assert f"{fitted.heldout.loss:.3f}" in html
+    assert fitted.verdict in html
+    assert repr(fitted).startswith(fitted.verdict)
     result = json.loads((out / "fit.json").read_text("utf-8"))
     assert result["heldout"]["loss"] == fitted.heldout.loss
     assert any("held out" in sentence for sentence in said)
@@ -142,6 +144,18 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
     done = CliRunner().invoke(app, ["resume", str(tmp_path / "made"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["run"] == str(tmp_path / "made" / "run")
+
+
+@pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the word before (5.00)."),
+                                            (4.95, "by the word before (5.00), but hardly. Train it for longer"),
+                                            (5.2, "but not by the word before (5.00). Train it for longer")])
+def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
+    report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
+    fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})
+    assert said in fitted.verdict
+    assert f"{loss:.2f}" in fitted.verdict
+    assert ("larger budget" in fitted.verdict) == (loss > 4.9)
+    assert "too little text" in FitResult(tmp_path, tmp_path, None, None, [], {}).verdict
 
 
 def test_a_fit_from_a_model_keeps_its_vocabulary_and_adds_words(one_line, tmp_path):

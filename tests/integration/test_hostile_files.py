@@ -263,7 +263,7 @@ def test_a_batch_larger_than_memory_is_one_sentence():
 
 def test_memory_that_runs_out_is_one_sentence():
     program = ("import numpy as np\nimport mini_bert.cli, mini_bert.cli.app\n"
-               "mini_bert.cli.app.app = lambda: np.empty(1 << 56)\nmini_bert.cli.main()")
+               "mini_bert.cli.app.app = lambda **options: np.empty(1 << 56)\nmini_bert.cli.main()")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 2

@@ -9,3 +9,4 @@ READING = {"selftest", "gradcheck", "exercise list", "exercise solution", "exerc
            "tokenizer decode", "tokenizer inspect", "data show", "find-lr", "overfit", "fill-mask", "similar", "score",
            "explore", "doctor", "config", "presets", "memory", "bench train",
            "bench profile", "generate"}
+COMPOSED = {"new practice"}           # makes its files by commands of this list, each where it is not there yet

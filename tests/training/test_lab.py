@@ -96,7 +96,8 @@ def test_a_budget_of_tokens_or_flops_is_the_same_for_every_model(corpus, tmp_pat
     for budget in ({"tokens": "2e3"}, {"flops": 3e7}):
         plan = Experiment.from_dict({**SHORT, **budget, "runs": runs})
         assert plan.budget is not None
-        steps[next(iter(budget))] = [final_settings(plan, name, 0, corpus, tmp_path)[1].steps for name in runs]
+        steps[next(iter(budget))] = [final_settings(plan, name, 0, corpus, tmp_path / plan.budget.kind)[1].steps
+                                     for name in runs]
     one, two, more, grows = steps["tokens"]
     assert one == two == pytest.approx(2000 / (4 * 16), rel=0.3)
     assert more == pytest.approx(one / 2, abs=2)
@@ -108,7 +109,7 @@ def test_a_budget_of_tokens_or_flops_is_the_same_for_every_model(corpus, tmp_pat
 
 def test_a_run_of_equal_time_has_as_many_steps_as_its_measured_cost_allows(corpus, tmp_path, monkeypatch):
     measured: list[str] = []
-    monkeypatch.setattr("mini_bert.lab.runs.relative_step_time",
+    monkeypatch.setattr("mini_bert.lab.budget.relative_step_time",
                         lambda run, shared, corpus: measured.append(run[0].num_layers) or run[0].num_layers / 2)
     plan = Experiment.from_dict({**SHORT, "equal_time": 2e3, "runs": {"same": [], "deep": ["model.num_layers=4"]}})
     steps = {name: [final_settings(plan, name, seed, corpus, tmp_path)[1].steps for seed in (0, 1)]

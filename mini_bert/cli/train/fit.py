@@ -67,8 +67,7 @@ def _shown(fitted: FitResult) -> list[object]:
         for name, loss in fitted.heldout.baselines.items():
             figures.add_row(f"baseline: {name}", f"{loss:.3f}", "")
         shown += ["", figures]
-    else:
-        shown.append("There was too little text to hold any out, so the model was not evaluated.")
+    shown += ["", escape(fitted.verdict)]
     if fitted.examples:
         masks = table("held-out sentence", "original", "predictions")
         for example in fitted.examples:

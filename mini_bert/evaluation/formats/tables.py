@@ -4,6 +4,7 @@ Columns are chosen by the caller, by their names, or, if no name is known, by th
 much the longest texts, the label the only one with few different values. What cannot be told apart is not guessed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,6 +22,7 @@ LABELS = ("label", "labels", "gold_label", "is_duplicate", "quality", "score", "
 COLA = ("source", "label", "judgement", "sentence")
 SEPARATORS = ("|", ";", ",")              # between several labels in one cell
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
 _FEW_VALUES, _LEAST_TIMES = 50, 2         # a label has at most so many values, each there so often on average
 
 
@@ -150,6 +152,8 @@ def _few_values(table: Table, columns: Sequence[int]) -> int:
     for column in columns:
         cells = [str(row[column]).strip() for row in table.rows]
         values = set(cells)
+        if all(map(_DATE.match, values)):         # which can come again and again, too
+            continue
         if 1 < len(values) <= min(_FEW_VALUES, len(cells) / _LEAST_TIMES):
             few.append(column)
         elif len(values) > 1 and all(is_number(value) for value in values) and not _counts(cells):

@@ -51,7 +51,8 @@ class Entities(Task[SentenceSet]):
         self.outputs = len(self.labels)
         if dev is None:
             held, read = _set_aside(read, seed)
-            self.said.append(f"{len(held):,} of the sentences, a tenth, are set aside as the development set.")
+            self.said.append(f"{len(held):,} of {len(held) + len(read):,} sentences are set aside as the "
+                             "development set.")
         else:
             held = list(_read(dev))
         sets_of = [sampled(sentences, max_samples, seed, "samples") for sentences in (read, held)]

@@ -49,8 +49,9 @@ class Questions(Task[QuestionSet]):
                                   "development set"))
             held = [item for i, item in enumerate(parts[0]) if i in there]
             parts[:1] = [item for i, item in enumerate(parts[0]) if i not in there], held
-            self.said.append(f"{len(held):,} of the questions, those of a tenth of the texts, are set aside as the "
-                             "development set.")
+            total = len(held) + len(parts[0])
+            self.said.append(f"{len(held):,} of {total:,} questions, those of a tenth of the texts, are set aside as "
+                             "the development set.")
         parts[:2] = [sampled(questions, max_samples, seed, "samples") for questions in parts[:2]]
         self.labels = []
         windows = [encode_questions(questions, tokenizer, config.max_seq_length, with_types=config.token_types > 1)

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.arrays import IntArray
 from ...core.model import MiniBERT
 from ...inference.inputs import require_vocabulary
+from ...inference.windows import text_parts
 from ...text.tokenizer import Tokenizer
 from .pseudo_likelihood import FloatArray, Likelihoods, ProgressCallback, computed_by_length
 
@@ -21,16 +22,18 @@ _TOKENS = 2048                # per batch
 
 def original_log_odds(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, threads: int = 0,
                       progress: ProgressCallback | None = None) -> Likelihoods:
-    """The summed log-odds of each text; of one that is too long, those of its first part."""
+    """The summed log-odds of each text; of one that is too long, each token's are those of its window."""
     require_vocabulary(model, tokenizer)
-    room = model.config.max_seq_length - tokenizer.template.added()
     pieces = [tokenizer.ids(text) for text in texts]
-    rows = [tokenizer.with_special(ids[:room]) for ids in pieces]
-    odds = token_log_odds(model, rows, threads=threads, progress=progress)
-    first, unknown = len(tokenizer.template.before), tokenizer.vocabulary.roles.get("unk", -1)
-    totals = np.array([float(odds[i][first : first + len(ids[:room])].sum()) for i, ids in enumerate(pieces)])
+    read = [text_parts(ids, tokenizer, model.config.max_seq_length).parts for ids in pieces]
+    rows = [part.ids for parts in read for part in parts]
+    odds = iter(token_log_odds(model, rows, threads=threads, progress=progress))
+    before, unknown = len(tokenizer.template.before), tokenizer.vocabulary.roles.get("unk", -1)
+    totals = np.array([sum(float(next(odds)[before + part.window.begin - part.window.first :
+                                            before + part.window.end - part.window.first].sum()) for part in parts)
+                       for parts in read])
     lengths = np.array([len(ids) for ids in pieces], np.int64)
-    return Likelihoods({"token": totals}, lengths, int((lengths > room).sum()),
+    return Likelihoods({"token": totals}, lengths, sum(len(parts) > 1 for parts in read),
                        sum(unknown in ids for ids in pieces), len(rows))
 
 

@@ -44,7 +44,7 @@ class Snapshots:
     def __init__(self, run: Path | None, count: int):
         self.run, self.count = run, count
         self.seconds = 0.0                # that writing the last one took
-        self.spent = 0.0                  # that writing has taken in this session
+        self.spent = 0.0                  # that writing has taken since the run was last begun or resumed
 
     def due(self, state: State) -> bool:
         """Does a snapshot belong to this step, or to one since the last that was taken? Not to one that has failed."""

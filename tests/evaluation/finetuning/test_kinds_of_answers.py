@@ -128,7 +128,7 @@ def test_without_a_development_set_one_is_set_aside(kind, tokenizer):
     records = [Labelled(f"good {'film ' * (i % 7)}{i}", None, str(i % 4)) for i in range(100)]
     task = kind(records, None, tokenizer, CONFIG)
     assert (task.notes["train"], task.notes["dev"], task.notes["of dev, also in train"]) == (90, 10, 0)
-    assert "10 of the examples, a tenth, are set aside" in task.said[-1]
+    assert task.said[-1] == "10 of 100 examples are set aside as the development set."
     assert [record.text for record in task.dev.records] == [
         record.text for record in kind(records, None, tokenizer, CONFIG).dev.records]
 

@@ -78,3 +78,4 @@ def test_the_exported_file_has_the_timeline(driver, session, tmp_path, monkeypat
     driver.get(f"{(tmp_path / 'page.html').as_uri()}#/training?text={TEXT}&mask=2".replace(" ", "%20"))
     page = Page(driver, "")
     page.until(lambda: len(page.all(".timeline .multiple")) == 5)
+    page.check_quiet(schemes=("file",), hosts=(None, ""))

@@ -61,7 +61,8 @@ class TextTask(Task[TextSet]):
                                   [self._stratum(record) for record in given], DEV_SHARE, seed, "development set"))
             held = [given[i] for i in sorted(there)]
             given = [record for i, record in enumerate(given) if i not in there]
-            self.said.append(f"{len(held):,} of the examples, a tenth, are set aside as the development set.")
+            self.said.append(f"{len(held):,} of {len(held) + len(given):,} examples are set aside as the "
+                             "development set.")
         else:
             held, _ = self._read(dev, columns, self.columns)
         held, given = (sampled(records, max_samples, seed, "samples") for records in (held, given))

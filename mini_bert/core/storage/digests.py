@@ -8,10 +8,9 @@ shifted or exchanged pieces change many. Only numbers that change places within 
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array
 
@@ -19,25 +18,33 @@ DIGEST = "digest"                         # in the metadata of a safetensors fil
 _COLUMNS = 128                            # 64-bit integers in a sum
 
 
-class _Hash(Protocol):
-    def update(self, data: Any, /) -> None: ...
-
-
 def tensors_digest(tensors: Mapping[str, Array]) -> str:
     """A digest of the names, kinds, shapes and values of arrays, in any order."""
-    digest = blake2b(digest_size=16)
+    digest = TensorsDigest()
     for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype.str[1:]} {tensor.shape}\n".encode("utf-8", "surrogatepass"))
-        _add(digest, np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("<")).reshape(-1).view(np.uint8))
-    return digest.hexdigest()
+        digest.add(name, tensors[name])
+    return digest.result()
 
 
-def _add(digest: _Hash, data: npt.NDArray[np.uint8]) -> None:
-    rows = len(data) // (8 * _COLUMNS)
-    table = data[: rows * 8 * _COLUMNS].view("<u8").reshape(rows, _COLUMNS)
-    digest.update(np.add.reduce(table, axis=1).data)
-    digest.update(data[rows * 8 * _COLUMNS :].data)
+class TensorsDigest:
+    """The digest of arrays that come one after the other, sorted by name.
+
+    A reader that adds each array as soon as it has read it finds the numbers in the processor's cache.
+    """
+
+    def __init__(self) -> None:
+        self._hash = blake2b(digest_size=16)
+
+    def add(self, name: str, tensor: Array) -> None:
+        self._hash.update(f"{name} {tensor.dtype.str[1:]} {tensor.shape}\n".encode("utf-8", "surrogatepass"))
+        data = np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+        rows = len(data) // (8 * _COLUMNS)
+        table = data[: rows * 8 * _COLUMNS].view("<u8").reshape(rows, _COLUMNS)
+        self._hash.update(np.add.reduce(table, axis=1).data)
+        self._hash.update(data[rows * 8 * _COLUMNS :].data)
+
+    def result(self) -> str:
+        return self._hash.hexdigest()
 
 
 def json_digest(content: Any) -> str:

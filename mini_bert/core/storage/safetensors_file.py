@@ -18,7 +18,7 @@ from ...errors import CheckpointError
 from ...readers import open_file, require_file
 from ..arrays import Array
 from ..precision.bfloat16 import widened
-from .digests import DIGEST, tensors_digest
+from .digests import DIGEST, TensorsDigest, tensors_digest
 
 LARGEST_WEIGHTS = 1 << 36             # bytes of a file
 _KINDS = {"f2": "F16", "f4": "F32", "f8": "F64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64", "i1": "I8",
@@ -54,12 +54,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
             metadata: dict[str, str] = file.metadata() or {}
             names = list(file.keys())
             halves = {name for name in names if file.get_slice(name).get_dtype() == "BF16"}
-            tensors = {name: file.get_tensor(name) for name in names if name not in halves}
+            tensors, digest = {}, TensorsDigest()
+            for name in sorted(set(names) - halves):
+                tensors[name] = file.get_tensor(name)
+                if DIGEST in metadata:
+                    digest.add(name, tensors[name])
         if halves:                        # we save none: such a file was converted, and its digest is another's
             tensors, metadata = tensors | _read_bfloat16(path, halves), {}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
-    if DIGEST in metadata and metadata[DIGEST] != tensors_digest(tensors):
+    if metadata.get(DIGEST, digest.result()) != digest.result():
         raise changed(path)
     return tensors, metadata
 

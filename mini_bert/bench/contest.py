@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
@@ -38,7 +38,7 @@ class BenchTask:
     length: int = 64
     micro_batch_size: int = 0
     threads: int = 2
-    recompute: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)    # of our training, where they are not the defaults
     seed: int = 0
     imports: tuple[str, ...] = ()         # files of the user's own, whose words the config may use
 

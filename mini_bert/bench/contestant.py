@@ -44,8 +44,7 @@ def mini_bert_step(config: ModelConfig, task: BenchTask) -> Step:
             return batch
 
     settings = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
-                              threads=task.threads, gradient_checkpointing=task.recompute, warmup_steps=0,
-                              steps=10**6)
+                              threads=task.threads, warmup_steps=0, steps=10**6, **task.settings)
     steps = Trainer(MiniBERT(config), Same(), settings).steps()
     return lambda: next(steps)
 

@@ -1,23 +1,16 @@
 """What a forward pass remembers, for the backward pass and for the reader."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import InputError
-from .arrays import Array
+from .arrays import Array, Deferred
 from .context import Context
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class Deferred:
-    """An activation that the backward does not need: it is computed when a reader asks for it."""
-
-    compute: Callable[[], Array]
 
 
 def resolved(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .hooks import Hook, in_layer, no_hook
+from .precision.activations import AS_COMPUTED, Activations
 from .selection import Selection
 
 DropoutKey = tuple[Any, ...]              # a seed, then words or whole numbers
@@ -77,6 +78,7 @@ class Context:
     dropout: Dropout = Dropout()
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
     forward_only: bool = False            # keep the layers' outputs alone: there will be no backward
+    activations: Activations = AS_COMPUTED                # how what is kept of a layer is stored
     own: bool = False                     # does even padding see its own token, as in XLNet?
     last: bool = False                    # of a backward: no other will add to the same gradients, so they are complete
     tables: dict[Any, Any] = field(default_factory=dict)       # what layers share: see `table`

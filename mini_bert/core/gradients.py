@@ -94,16 +94,16 @@ def require_finite(gradients: Parameters, loss: float = 0.0) -> None:
 def add_mlm_gradients(model: MiniBERT, grads: Gradients, input_ids: IntArray, target_ids: IntArray,
                       mask_positions: BoolArray, attention_mask: npt.ArrayLike | None = None, *,
                       token_types: IntArray | None = None, order: IntArray | None = None,
-                      dropout_key: DropoutKey | None = None, recompute: bool = False, last: bool = False,
-                      factor: float = 1.0) -> tuple[float, int]:
+                      dropout_key: DropoutKey | None = None, last: bool = False, factor: float = 1.0,
+                      **keeping: Any) -> tuple[float, int]:
     """Forward, loss and backward of one batch: `MiniBERTGradients.accumulate_mlm`, into the gradients that are given.
 
-    Adds `factor` times the gradients of the summed loss. With `recompute`, each layer's activations are computed again
-    in the backward instead of kept; with `last`, no other backward may add to `grads` after this one.
+    Adds `factor` times the gradients of the summed loss. With `last`, no other backward may add to `grads` after
+    this one. `keeping`, such as `recompute`, goes to `encode`.
     """
     loss, found = mlm_gradients(model, grads, input_ids, target_ids, mask_positions, attention_mask,
-                                token_types=token_types, order=order, dropout_key=dropout_key, recompute=recompute,
-                                last=last, factor=factor)
+                                token_types=token_types, order=order, dropout_key=dropout_key, last=last, factor=factor,
+                                **keeping)
     return loss, len(found)
 
 

@@ -21,6 +21,7 @@ from .hooks import Hook, no_hook
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order, check_rows
 from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
+from .registry import make
 from .selection import Selection
 from .storage.model_files import Opened, read_model, write_model
 
@@ -64,7 +65,7 @@ class MiniBERT:
                token_types: IntArray | None = None, positions: BoolArray | None = None,
                memory: Memory | None = None, order: IntArray | None = None, causal: BoolArray | None = None,
                dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
-               hook: Hook = no_hook) -> tuple[Array, Cache]:
+               activations: str = "float32", hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Hidden states of the last layer, after the final LayerNorm.
 
         input_ids (B, T) and attention_mask (B, T), nonzero at real tokens, give (B, T, H). With `positions` (B, T),
@@ -74,7 +75,8 @@ class MiniBERT:
         have two streams. In sequences where `causal` (B,) is True no token sees a later one; the model must have the
         score term causal_rows. Dropout is on if `dropout_key` is given, such as (seed, step, shard): the same key drops
         the same elements. With `recompute` the cache holds each layer's input alone, and the backward computes the rest
-        again; with `forward_only` it holds the layers' outputs, and there is no backward. `hook` is called with every
+        again; with `forward_only` it holds the layers' outputs, and there is no backward; with `activations` "bfloat16"
+        it holds what the layers computed in half the memory, and gradients are less exact. `hook` is called with every
         value, and may replace it: see core/hooks.py.
         """
         ids, key_mask, types, positions = check_batch(
@@ -87,7 +89,8 @@ class MiniBERT:
             raise InputError("Causal sequences were asked for, but this model's tokens see what comes after them; its "
                              "score_terms need causal_rows.")
         ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, check_order(order, ids.shape),
-                      check_rows(causal, B, "causal"), hook, Dropout(dropout_key), recompute, forward_only)
+                      check_rows(causal, B, "causal"), hook, Dropout(dropout_key), recompute, forward_only,
+                      make("activations", activations))
         x, embeddings = self.modules.embed.forward(self.params, ids, types, ctx)
         cache = Cache(ctx, embeddings)
         x, cache.layers = self.modules.stack.forward(self.params, x, ctx)
@@ -118,14 +121,15 @@ class MiniBERT:
                 token_types: IntArray | None = None, positions: BoolArray | None = None,
                 memory: Memory | None = None, order: IntArray | None = None, causal: BoolArray | None = None,
                 dropout_key: DropoutKey | None = None, recompute: bool = False, forward_only: bool = False,
-                hook: Hook = no_hook) -> tuple[Array, Cache]:
+                activations: str = "float32", hook: Hook = no_hook) -> tuple[Array, Cache]:
         """Logits (B, T, V), or (M, V) at `positions` alone, and the cache. Arguments as for `encode`.
 
         A model that finds replaced tokens has one logit for each token: (B, T), or (M,).
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, positions=positions,
                                     memory=memory, order=order, causal=causal, dropout_key=dropout_key,
-                                    recompute=recompute, forward_only=forward_only, hook=hook)
+                                    recompute=recompute, forward_only=forward_only, activations=activations,
+                                    hook=hook)
         rows = hidden.reshape(-1, self.config.hidden_size)
         logits, cache.head = self.modules.mlm_head.forward(self.params, rows, cache.ctx)
         logits = hook("logits", logits)

@@ -50,6 +50,7 @@ SLOTS = {
                  "a PassOptions",
     "optimiser": "training.optimisers.optimiser.Optimiser: from gradients to a step; made from (params), a wrapper "
                  "from (inner), another optimiser",
+    "activations": "core.precision.activations.Activations: how what a pass keeps of a layer is stored; made from ()",
     "moments": "training.optimisers.moments.Moments: how an optimiser's moments are stored; made from ()",
     "clipping": "training.clipping.clipping.Clipping: limits the gradients of a step; made from (params)",
     "schedule": "a function (progress, decay_share) -> share of the learning rate",

@@ -6,7 +6,7 @@ The MLM head stays where it is, untouched by the task's loss: what fine-tuning d
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,8 @@ class TaskModel(MiniBERT):
     def forward(self, input_ids: IntArray, attention_mask: npt.ArrayLike | None = None, *,
                 token_types: IntArray | None = None, positions: BoolArray | None = None, memory: Memory | None = None,
                 order: IntArray | None = None, causal: BoolArray | None = None, dropout_key: DropoutKey | None = None,
-                recompute: bool = False, forward_only: bool = False, hook: Hook = no_hook) -> tuple[Array, Cache]:
+                recompute: bool = False, forward_only: bool = False, activations: str = "float32",
+                hook: Hook = no_hook) -> tuple[Array, Cache]:
         """The head's scores and the cache: (B, C) of sequences, (B, T, C) of tokens, (2, B, T) of spans.
 
         `start, end = model.forward(ids, mask)[0]` for spans. With `positions` (B, T), only those tokens can be
@@ -87,7 +88,7 @@ class TaskModel(MiniBERT):
         """
         hidden, cache = self.encode(input_ids, attention_mask, token_types=token_types, memory=memory, order=order,
                                     causal=causal, dropout_key=dropout_key, recompute=recompute,
-                                    forward_only=forward_only, hook=hook)
+                                    forward_only=forward_only, activations=activations, hook=hook)
         B, T, H = hidden.shape
         everything = np.ones((B, T), bool)
         real = self._real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)
@@ -135,21 +136,20 @@ class TaskModel(MiniBERT):
         return self.task.by_sequence(self.scores(batch), self._reads(batch))
 
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
-                      recompute: bool = False, last: bool = False, factor: float = 1.0) -> tuple[float, int]:
+                      last: bool = False, factor: float = 1.0, **keeping: Any) -> tuple[float, int]:
         """The summed loss over the batch's answers and the number of its terms; adds `factor` times its gradients to
-        `grads`."""
+        `grads`. `keeping` goes to `encode`: see PassOptions in objectives/objective.py."""
         def compared(scores: Array) -> tuple[tuple[float, int], Array]:
             loss, cache = self.loss.forward(scores, batch.targets)
             return (loss, batch.targets.size), self.loss.backward(factor, cache)
 
-        return self.add_gradients_of(batch, grads, compared, dropout_key, recompute=recompute, last=last)
+        return self.add_gradients_of(batch, grads, compared, dropout_key, last=last, **keeping)
 
     def add_gradients_of(self, batch: TaskBatch, grads: Gradients, loss: Callable[[Array], tuple[Found, Array]],
-                         dropout_key: DropoutKey | None = None, *, recompute: bool = False,
-                         last: bool = False) -> Found:
+                         dropout_key: DropoutKey | None = None, *, last: bool = False, **keeping: Any) -> Found:
         """The same for any loss of the scores (N, C): `loss(scores)` gives what is returned, and dscores."""
         hidden, cache = self.encode(batch.input_ids, batch.attention_mask, token_types=batch.token_types,
-                                    positions=self._reads(batch), dropout_key=dropout_key, recompute=recompute)
+                                    positions=self._reads(batch), dropout_key=dropout_key, **keeping)
         ctx = cache.ctx.in_part("task")
         scores, head = self.task.forward(self.params, hidden, ctx)
         if len(scores) != len(batch.targets):

@@ -34,6 +34,7 @@ class PassOptions:
     micro_batch_size: int = 16            # sequences that one thread computes at a time
     micro_batch_tokens: int = 0           # or as many sequences as have these tokens
     recompute: bool = False               # keep each layer's input alone, and compute the rest again in the backward
+    activations: str = "float32"          # or bfloat16: what the layers keep for the backward, in half the memory
 
     def rows_at_a_time(self, sequences: int, width: int) -> int:
         """The sequences of a micro-batch, of a batch of this shape."""
@@ -45,7 +46,7 @@ class PassOptions:
     @property
     def keeping(self) -> dict[str, Any]:
         """What `model.encode` is told of them: model.encode(ids, mask, **passes.keeping)."""
-        return {"recompute": self.recompute}
+        return {"recompute": self.recompute, "activations": self.activations}
 
 
 USUAL_PASSES = PassOptions()

@@ -81,6 +81,7 @@ class TrainingConfig(Settings):
     # the machine
     threads: int = 0                      # 0: all cores
     gradient_checkpointing: bool = False
+    activations: str = "float32"          # how what the backward needs is stored, or bfloat16: in half the memory
     seed: int = 0
     # what is kept
     log_every: int = 10
@@ -114,6 +115,7 @@ class TrainingConfig(Settings):
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
         make("moments", self.moments)
+        make("activations", self.activations)
         check_schedule(self.schedule)
         make("init", self.init)
         if not 0 < self.layer_decay <= 1:
@@ -130,8 +132,9 @@ class TrainingConfig(Settings):
         """(slot, word) of everything that the registry is asked for."""
         return [*(("objective", word.name) for _, word in parse_sum(self.objective, "objective")),
                 *(("optimiser", word.name) for word in optimiser_words(self.optimiser)),
-                ("clipping", self.clipping), ("moments", self.moments), ("schedule", self.schedule),
-                ("init", self.init), ("masking_weights", self.masking_weights), *curriculum_words(self.curriculum)]
+                ("clipping", self.clipping), ("moments", self.moments), ("activations", self.activations),
+                ("schedule", self.schedule), ("init", self.init),
+                ("masking_weights", self.masking_weights), *curriculum_words(self.curriculum)]
 
     def _coerced(self, name: str, value: Any, kind: type) -> Any:
         if name not in SCHEDULED or not isinstance(value, str):
@@ -190,7 +193,7 @@ class TrainingConfig(Settings):
     def passes(self) -> PassOptions:
         """How passes are run. What one thread computes at a time is bounded, whatever the lengths of sequences."""
         tokens = 0 if self.plain_batches() else self.micro_batch_size * max(self.schedule_of("max_seq_length").values)
-        return PassOptions(self.micro_batch_size, tokens, self.gradient_checkpointing)
+        return PassOptions(self.micro_batch_size, tokens, self.gradient_checkpointing, self.activations)
 
 
 def make_objective(config: TrainingConfig, model: MiniBERT) -> CorpusObjective[Any, Any]:

@@ -55,6 +55,7 @@ class FinetuneConfig(Settings):
     evaluations: int = 1                  # in each epoch
     patience: int = 3                     # evaluations without a better figure before training ends; 0: never
     recompute: bool = False               # save memory: compute each layer's activations again in the backward
+    activations: str = "float32"          # how what the backward needs is stored, or bfloat16: in half the memory
     threads: int = 0                      # 0: all cores
     seed: int = 0
 
@@ -72,11 +73,12 @@ class FinetuneConfig(Settings):
         optimiser_words(self.optimiser)
         check_clipping(self.clipping)
         make("moments", self.moments)
+        make("activations", self.activations)
         check_schedule(self.schedule)
 
     def passes(self) -> PassOptions:
         """How passes are run."""
-        return PassOptions(self.micro_batch_size, recompute=self.recompute)
+        return PassOptions(self.micro_batch_size, recompute=self.recompute, activations=self.activations)
 
 
 @dataclass(frozen=True)

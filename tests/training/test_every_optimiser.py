@@ -14,7 +14,7 @@ from mini_bert.training.trainer import Trainer
 from mini_bert.training.update import Update
 from mini_bert.training.workers import workers
 
-# (word, moments), with a learning rate that suits it
+# (word, how moments and activations are stored), with a learning rate that suits it
 OPTIMISERS = {("adamw", "float32"): 1e-2, ("lion", "float32"): 2e-3, ("muon", "float32"): 1e-2,
               ("sgd(momentum=0.9)", "bfloat16"): 0.1, ("lookahead(adamw, k=5)", "float32"): 1e-2,
               ("lookahead(muon, k=3)", "bfloat16"): 1e-2, ("ema(lion, decay=0.9)", "float32"): 2e-3,
@@ -23,8 +23,9 @@ OPTIMISERS = {("adamw", "float32"): 1e-2, ("lion", "float32"): 2e-3, ("muon", "f
 
 @pytest.fixture(params=OPTIMISERS, ids="-".join)
 def config(request, settings):
-    word, moments = request.param
-    return replace(settings, optimiser=word, moments=moments, learning_rate=OPTIMISERS[request.param])
+    word, stored = request.param
+    return replace(settings, optimiser=word, moments=stored, activations=stored,
+                   learning_rate=OPTIMISERS[request.param])
 
 
 def arrays(trainer: Trainer) -> dict[str, np.ndarray]:

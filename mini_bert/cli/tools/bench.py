@@ -130,11 +130,21 @@ def _results(task: BenchTask, timings: dict[str, Timing]) -> dict[str, Any]:
     return data
 
 
+# settings of training that save memory
+_SAVINGS: dict[str, dict[str, Any]] = {
+    "measured": {},
+    "measured, checkpointing": {"gradient_checkpointing": True},
+    "measured, moments as bfloat16": {"moments": "bfloat16"},
+    "measured, moments and activations as bfloat16": {"moments": "bfloat16", "activations": "bfloat16"},
+    "measured, moments as bfloat16, checkpointing": {"moments": "bfloat16", "gradient_checkpointing": True},
+}
+
+
 def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")] = "mini", batch_size: Batch = 32,
                    micro_batch_size: Micro = 0, seed: SeedOption = 0, *, output: Output) -> None:
     """Predict the memory of training by purpose, and measure it in a separate process.
 
-    It is measured with and without gradient checkpointing.
+    It is measured as it is, with gradient checkpointing, and with moments and activations stored as bfloat16.
 
     Example: mini-bert memory mini --batch-size 32
     """
@@ -147,8 +157,8 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
     at_once = min(threads * micro_batch_size, batch_size)
     predicted = training_memory(model, at_once, objective=training.objective, optimiser=training.optimiser)
     measured = {}
-    for name, recompute in (("measured", False), ("measured, checkpointing", True)):
-        task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads, recompute, seed,
+    for name, settings in _SAVINGS.items():
+        task = BenchTask(config, batch_size, model.max_seq_length, micro_batch_size, threads, settings, seed,
                          _imports())
         measured[name] = compete(["mini-bert"], task, steps=5)["mini-bert"].peak_bytes
     rows = table(f"{config} at batch {batch_size}, {at_once} sequences at once", "MB", right=("MB",))
@@ -158,5 +168,8 @@ def memory_command(config: Annotated[str, typer.Argument(metavar="PRESET|FILE")]
         rows.add_row(name, f"{size / 1e6:,.1f}")
     output.result({"config": config, "batch_size": batch_size, "predicted": parts,
                    "predicted_total": predicted.total, "measured": measured["measured"],
-                   "measured_checkpointing": measured["measured, checkpointing"]},
+                   "measured_checkpointing": measured["measured, checkpointing"],
+                   "measured_bfloat16_moments": measured["measured, moments as bfloat16"],
+                   "measured_bfloat16": measured["measured, moments and activations as bfloat16"],
+                   "measured_bfloat16_moments_checkpointing": measured["measured, moments as bfloat16, checkpointing"]},
                   rows, "", "Measured: the peak of the process, with the interpreter and libraries.")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array, BoolArray, IntArray
-from ...core.cache import Cache
+from ...core.cache import Cache, resolved
 from ...core.config import ModelConfig
 from ...core.context import DropoutKey
 from ...core.hooks import Hook
@@ -262,7 +262,7 @@ def _name(model: MiniBERT, layer: int) -> str:
 def _hidden(model: MiniBERT, cache: Cache, layer: int) -> Array:
     """A layer's output, rows (N, H); of the last, what the model returns."""
     last = layer == model.config.num_layers - 1
-    found: Array = cache.top["final_hidden"] if last else cache.layers[layer]["hidden"]
+    found: Array = cache.top["final_hidden"] if last else resolved(cache.layers[layer])["hidden"]
     return found
 
 

@@ -45,7 +45,7 @@ class FullMoments:
     itemsize: ClassVar[int | None] = None
 
     def zeros(self, like: Array) -> Array:
-        return np.zeros_like(like)
+        return np.zeros(like.shape, like.dtype)           # memory that is untouched until the first step
 
     def opened(self, stored: Sequence[Stored]) -> list[Array]:
         return list(stored)               # changed in place

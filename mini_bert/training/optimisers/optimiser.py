@@ -63,7 +63,7 @@ class Optimiser:
 
     def store(self, moments: Moments) -> None:
         """Keep the state arrays in this way; they begin with zeros. Before the first step."""
-        self.moments = moments
+        self.moments, self.state = moments, {}                # whatever was there before is freed first
         self.state = {name: moments.zeros(self.params.flat) for name in self.states}
 
     def direction(self, g: Array, u: Array, rate: float, *states: Array) -> None:

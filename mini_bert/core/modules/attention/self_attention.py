@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, BoolArray
-from ...cache import Deferred
+from ...arrays import Array, BoolArray, Deferred
 from ...config import ModelConfig
 from ...context import Context
 from ...formulas import Formula, Steps, StepSpec, Terms

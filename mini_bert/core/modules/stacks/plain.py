@@ -3,9 +3,10 @@
 In the last layer only the selected tokens are computed. With `ctx.recompute` a layer keeps its input alone and is
 computed again for its backward (gradient checkpointing): of the activations of L layers those of one are in memory at
 a time, for one more forward pass. Dropout is keyed by its place and not by when it is drawn, so the gradients are the
-same, bit for bit.
+same, bit for bit. Without it, `ctx.activations` says in which precision a layer's cache is kept.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ....errors import InputError
@@ -72,14 +73,18 @@ class PlainStack:
             cache = {"x": x, "hidden": y, "_again": (params, x, inside)}
         elif ctx.forward_only:
             cache = {"hidden": y, "_forward_only": True}
+        else:
+            cache = ctx.activations.kept(cache, params.flat)
         return y, cache
 
-    def _run_backward(self, dy: Array, cache: dict[str, Any], depth: int, grads: Gradients, ctx: Context) -> Array:
+    def _run_backward(self, dy: Array, cache: Mapping[str, Any], depth: int, grads: Gradients, ctx: Context) -> Array:
         layer = self.layers[depth]
         if "_again" in cache:
             _, cache = layer.forward(*cache["_again"])
         elif "_forward_only" in cache:
             raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+        else:
+            cache = ctx.activations.opened(cache)
         dx = layer.backward(dy, cache, grads, self._at(ctx, depth))
         if ctx.last:
             grads.complete(self._complete[depth])

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     )
     from .factory import ModelFactory, load
     from .fit import fit
+    from .interop.exports import export
+    from .interop.quantising import quantise
     from .plugins import import_file
     from .text.corpora.corpus import Corpus
     from .text.generator import MLMDataGenerator
@@ -92,6 +94,8 @@ _PLACES = {name: module for module, names in {
     "errors": ("CheckpointError", "ConfigError", "CorpusError", "DataError", "InputError", "MiniBertError",
                "NumericalError", "ParameterError", "VocabularyError"),
     "factory": ("ModelFactory", "load"),
+    "interop.exports": ("export",),
+    "interop.quantising": ("quantise",),
     "plugins": ("import_file",),
     "text.corpora.corpus": ("Corpus",),
     "text.generator": ("MLMDataGenerator",),

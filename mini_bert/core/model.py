@@ -21,6 +21,7 @@ from .hooks import Hook, no_hook
 from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order, check_rows
 from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
+from .precision.narrow_params import NarrowParameters
 from .registry import make
 from .selection import Selection
 from .storage.model_files import Opened, read_model, write_model
@@ -258,9 +259,10 @@ class MiniBERT:
         `dtype` is the precision in the file, the model's own unless given; float16 halves the file.
         """
         write_model(self.config, self.params, directory, dtype=dtype, vocab_digest=self.vocab_digest,
-                    task=self._task_spec(), described=self.described)
+                    task=self.task_spec, described=self.described)
 
-    def _task_spec(self) -> TaskSpec | None:
+    @property
+    def task_spec(self) -> TaskSpec | None:
         """What the files must say of a task's head: see TaskModel."""
         return None
 
@@ -275,23 +277,27 @@ class MiniBERT:
     @classmethod
     def _from_files(cls, opened: Opened, dtype: npt.DTypeLike) -> Self:
         model = cls(opened.config, dtype=dtype, seed=None)
-        model._fill(opened.tensors)
+        model._fill(opened)
         model.vocab_digest, model.described = opened.vocab_digest, dict(opened.described)
         return model
 
     def load_checkpoint(self, directory: str | PathLike[str]) -> None:
         """Replace the numbers of this model by those in `directory`; the configs must agree."""
-        config, tensors, _, _, digest = read_model(directory, self.dtype)
+        opened = read_model(directory, self.dtype)
+        config = opened.config
         if config != self.config:
             changed = [f"{key} ({ours!r} here, {config.to_dict()[key]!r} there)"
                        for key, ours in self.config.to_dict().items() if config.to_dict()[key] != ours]
             raise ConfigError(f"The checkpoint {directory} is of another model: {', '.join(changed)}.")
-        self._fill(tensors)
-        self.vocab_digest = digest
+        self._fill(opened)
+        self.vocab_digest = opened.vocab_digest
 
-    def _fill(self, tensors: dict[str, Array]) -> None:
+    def _fill(self, opened: Opened) -> None:
+        if opened.narrow:
+            self.params = NarrowParameters(self.params.layout, opened.tensors, opened.narrow, self.dtype)
+            return
         for name in self.params:
-            self.params[name][...] = tensors[name]
+            self.params[name][...] = opened.tensors[name]
 
 
 def _precision(dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -117,6 +117,18 @@ class Parameters(Mapping[str, Array]):
             raise ParameterError("The flat buffer cannot be replaced: the named views would keep the old one; "
                                  "write params.flat[...] = value to change its numbers.")
 
+    @property
+    def nbytes(self) -> int:
+        """What the numbers take in memory."""
+        return self.flat.nbytes
+
+    def pieces(self) -> Iterator[Array]:
+        """All numbers as they are kept, for a digest."""
+        yield self.flat
+
+    def require_trainable(self) -> None:
+        """Refuse parameters that are kept in fewer bits: see precision/narrow_params.py."""
+
     def __reduce__(self) -> tuple[Any, ...]:      # copies and workers get views of their own buffer
         return _restore, (self.layout, np.concatenate([self[name].ravel() for name in self]))
 

@@ -51,6 +51,7 @@ class TaskModel(MiniBERT):
 
     def __init__(self, model: MiniBERT, head: str, outputs: int, *, dropout: float = 0.0, seed: int = 0,
                  labels: Sequence[str] = (), loss: str = "cross_entropy"):
+        model.params.require_trainable()
         if outputs < 1:
             raise ConfigError(f"A task needs at least one label, not {outputs}.")
         if not 0 <= dropout < 1:
@@ -120,7 +121,8 @@ class TaskModel(MiniBERT):
         padding = getattr(self.task, "padding", -1)
         return mask if padding < 0 or ids is None else np.asarray(ids) != padding
 
-    def _task_spec(self) -> TaskSpec:
+    @property
+    def task_spec(self) -> TaskSpec:
         return TaskSpec(self.head_name, self.task.outputs, self.labels, self.loss_name)
 
     # ---------------------------------------------------------------- batches of a task
@@ -166,16 +168,18 @@ class TaskModel(MiniBERT):
 def open_model(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:
     """The model in a directory, with the head of a task if the files have one: a TaskModel then."""
     opened = read_model(directory, np.dtype(dtype))
-    model = MiniBERT._from_files(opened, dtype)
     if opened.task is None:
-        return model
+        return MiniBERT._from_files(opened, dtype)
+    model = MiniBERT(opened.config, dtype=dtype, seed=None)
+    model.vocab_digest, model.described = opened.vocab_digest, dict(opened.described)
     made = TaskModel(model, opened.task.head, opened.task.outputs, labels=opened.task.labels, loss=opened.task.loss)
-    made._fill(opened.tensors)
+    made._fill(opened)
     return made
 
 
 def with_dropout(model: MiniBERT, dropout: float) -> MiniBERT:
     """The same parameters in a model that drops this share in training: models ship without dropout."""
+    model.params.require_trainable()
     config = ModelConfig.from_dict({**model.config.to_dict(), "dropout": dropout, "attention_dropout": dropout})
     made = MiniBERT(config, dtype=model.dtype, seed=None)
     for name in made.params:                  # of a TaskModel, all but the head

@@ -142,7 +142,7 @@ class Session:
         self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them
         self.version = 0                                  # grows with every change of the parameters
         self._original: npt.NDArray[np.floating] | None = None
-        kept = min(_MOST_UNDO, _UNDO_BYTES // model.params.flat.nbytes)
+        kept = min(_MOST_UNDO, _UNDO_BYTES // model.params.nbytes)
         self._undo: deque[npt.NDArray[np.floating]] = deque(maxlen=max(1, kept))      # parameters before each step
         self._passes: OrderedDict[Query, Passes] = OrderedDict()
 

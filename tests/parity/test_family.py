@@ -151,7 +151,7 @@ def compared(models: list[MiniBERT], gradients: list[Any], reference: Any, *, so
     Ours has all parameters of theirs, but for those that nothing reads, if there are `some_unread`.
     """
     layout = next(layout for layout in LAYOUTS if layout.model_type == models[0].described["model_type"])
-    named = [layout.write(model.config, model._task_spec(), found)[1]
+    named = [layout.write(model.config, model.task_spec, found)[1]
              for model, found in zip(models, gradients, strict=True)]
     parameters = {}
     for name, parameter in reference.named_parameters(remove_duplicate=False):    # tied ones under all their names

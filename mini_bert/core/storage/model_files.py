@@ -9,7 +9,7 @@ that were written before there were digests may have the two in digests.json; fi
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -27,10 +27,12 @@ from ..arrays import Array
 from ..config import ModelConfig
 from ..modules.assembly import TaskSpec, parameter_specs
 from ..params import Parameters
+from ..precision.narrow import KINDS, NarrowMatrix
+from ..precision.narrow_params import NarrowParameters, is_narrowed
 from .checksums import verify_if_checked
 from .digests import DIGEST, json_digest, tensors_digest
 from .plugin_words import PLUGINS, plugins_of, require_plugins
-from .safetensors_file import changed, safetensors_chunks
+from .safetensors_file import NARROW, changed, safetensors_chunks
 from .weight_files import WEIGHTS, read_weights
 
 VOCABULARY = "vocab_digest"           # in config.json: the fingerprint of the vocabulary, if it was saved with one
@@ -39,6 +41,7 @@ DIGESTS, CONFIG_DIGEST = "digests.json", "config_digest"
 _TASK, _MOST_OUTPUTS = "task_head", 1_000_000         # in config.json: the head of a task
 
 Tensors = dict[str, Array]
+Content = bytes | Iterable[bytes | memoryview]
 Shape = tuple[int, ...]
 
 
@@ -50,6 +53,7 @@ class Opened(NamedTuple):
     task: TaskSpec | None = None
     described: Mapping[str, Any] = MappingProxyType({})       # config.json, if it is in another layout than ours
     vocab_digest: str | None = None   # of the vocabulary that the model was saved with, if it is known
+    narrow: str = ""                  # what the matrices are kept as, if not in the precision of the model: int8
 
 
 class Layout(Protocol):
@@ -97,9 +101,13 @@ class MiniLayout:
             raise CheckpointError(f"{source} has format_version {config.get('format_version')!r}; "
                                   "this version of Mini-BERT reads 1.")
         require_plugins(config.get(PLUGINS, {}), source, CONFIG)
-        fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS, _TASK)}
+        fields = {key: value for key, value in config.items() if key not in (*self._marker, PLUGINS, _TASK, NARROW)}
         ours = ModelConfig.from_dict(fields, f"{source}/{CONFIG}")
-        return Opened(ours, tensors, _read_task(config[_TASK], f"{source}/{CONFIG}") if _TASK in config else None)
+        task = _read_task(config[_TASK], f"{source}/{CONFIG}") if _TASK in config else None
+        if (narrow := config.get(NARROW, "")) and narrow not in KINDS:
+            raise CheckpointError(f"{source}/{CONFIG} has {NARROW} {str(narrow)[:100]!r}; they can be "
+                                  f"{', '.join(KINDS)}.")
+        return Opened(ours, tensors, task, narrow=narrow)
 
     def on_disk(self, config: ModelConfig, task: TaskSpec | None, name: str, shape: Shape) -> tuple[str, Shape]:
         return name, shape
@@ -110,7 +118,8 @@ class MiniLayout:
     def write(self, config: ModelConfig, task: TaskSpec | None, params: Parameters) -> tuple[dict[str, Any], Tensors]:
         words = [*config.words(), *([] if task is None else [("task_head", task.head), ("task_loss", task.loss)])]
         described = {} if task is None else {_TASK: {**task._asdict(), "labels": list(task.labels)}}
-        return {**self._marker, **config.to_dict(), **described, **plugins_of(words)}, dict(params)
+        return {**self._marker, **config.to_dict(), **described, **plugins_of(words)}, \
+            params.stored() if isinstance(params, NarrowParameters) else dict(params)
 
 
 def _read_task(described: Any, source: str) -> TaskSpec:
@@ -145,21 +154,38 @@ def write_model(config: ModelConfig, params: Parameters, directory: str | PathLi
     The layout is the first that can hold the model; that of the config.json which the model was read from, `described`,
     comes before others, and what we have no field for is written again.
     """
+    save_files(Path(directory), model_contents(config, params, dtype=dtype, vocab_digest=vocab_digest, task=task,
+                                               described=described))
+
+
+def layout_for(config: ModelConfig, task: TaskSpec | None, described: Mapping[str, Any]) -> Layout:
+    """The layout that such a model is written in."""
+    known = described.get("model_type")
+    by_choice = sorted(_known_layouts(), key=lambda layout: known not in layout.model_types)
+    return next(layout for layout in by_choice if layout.fits(config, task))
+
+
+def model_contents(config: ModelConfig, params: Parameters, *, dtype: npt.DTypeLike | None = None,
+                   vocab_digest: str | None = None, task: TaskSpec | None = None,
+                   described: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Content]:
+    """The two files of a model, by name; see write_model."""
     if (broken := _first_not_finite(dict(params))) is not None:
         raise CheckpointError(f"{broken} has values that are not finite; "
                               "a model with NaN or infinity is not saved.")
-    known = described.get("model_type")
-    by_choice = sorted(_known_layouts(), key=lambda layout: known not in layout.model_types)
-    layout = next(layout for layout in by_choice if layout.fits(config, task))
+    narrow = {NARROW: params.word} if isinstance(params, NarrowParameters) else {}
+    if narrow and dtype is not None:
+        raise CheckpointError(f"The weights of this model are {narrow[NARROW]}, and are saved as they are.")
+    layout: Layout = MiniLayout() if narrow else layout_for(config, task, described)
     description, tensors = layout.write(config, task, params)
-    description = {**(described if known in layout.model_types else layout.defaults), **description}
+    again = described.get("model_type") in layout.model_types
+    description = {**(described if again else layout.defaults), **description, **narrow}
     if vocab_digest is not None:
         description[VOCABULARY] = vocab_digest
     if dtype is not None:
         tensors = _converted(tensors, np.dtype(dtype))
     text = json.dumps(description, indent=2) + "\n"
-    metadata = {**layout.metadata, CONFIG_DIGEST: json_digest(json.loads(text))}
-    save_files(Path(directory), {WEIGHTS: safetensors_chunks(tensors, metadata), CONFIG: text.encode()})
+    metadata = {**layout.metadata, **narrow, CONFIG_DIGEST: json_digest(json.loads(text))}
+    return {WEIGHTS: safetensors_chunks(tensors, metadata), CONFIG: text.encode()}
 
 
 def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
@@ -232,6 +258,8 @@ def _verified(opened: Opened, path: Path, layout: Layout, dtype: np.dtype[Any], 
     Those that are `unchanged` since we saved them were finite then.
     """
     config, tensors, task, *_ = opened
+    if opened.narrow:
+        tensors = _with_narrow(opened, path, dtype)
     expected = {spec.name: spec.shape for spec in parameter_specs(config, task)}
     missing = dict.fromkeys(layout.on_disk(config, task, name, shape)[0] for name, shape in expected.items()
                             if name not in tensors)
@@ -247,6 +275,9 @@ def _verified(opened: Opened, path: Path, layout: Layout, dtype: np.dtype[Any], 
         if tensor.shape != shape:
             found = layout.on_disk(config, task, name, tensor.shape)[1]
             raise CheckpointError(f"{theirs} in {path} has the shape {found}; its config says {theirs_shape}.")
+        if isinstance(tensor, NarrowMatrix):              # it is of finite numbers
+            result[name] = tensor
+            continue
         if tensor.dtype.kind != "f":
             raise CheckpointError(f"{theirs} in {path} holds {tensor.dtype}, not floating-point numbers.")
         with np.errstate(over="ignore"):
@@ -254,6 +285,21 @@ def _verified(opened: Opened, path: Path, layout: Layout, dtype: np.dtype[Any], 
         if not (unchanged and tensor.dtype == dtype) and not np.isfinite(result[name]).all():
             raise CheckpointError(f"{theirs} in {path} has values that are not finite in {dtype}.")
     return result
+
+
+def _with_narrow(opened: Opened, path: Path, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """The tensors of a file with narrow matrices, each of these put together from its parts."""
+    kind, left, made = KINDS[opened.narrow], dict(opened.tensors), dict[str, Any]()
+    for spec in parameter_specs(opened.config, opened.task):
+        if not is_narrowed(spec) or spec.name not in left:
+            continue
+        parts = {name.removeprefix(spec.name): left.pop(name) for name in (spec.name, f"{spec.name}.scale")
+                 if name in left}
+        try:
+            made[spec.name] = kind.of_parts(parts, dtype)
+        except ValueError as error:
+            raise CheckpointError(f"{spec.name} in {path} {error}.") from None
+    return left | made
 
 
 def _first_not_finite(tensors: Tensors) -> str | None:

@@ -40,7 +40,7 @@ class ProbeSets:
         names = chosen_layers(model, layers)
         H = model.config.hidden_size
         each = sum(quantised_bytes(alignment, pooling, H) for alignment in self.alignments.values())
-        room = self.max_bytes - 2 * model.params.flat.nbytes
+        room = self.max_bytes - 2 * model.params.nbytes
         if each > room:
             words = sum(alignment.report.words for alignment in self.alignments.values())
             raise DataError(f"The vectors of {words:,} words at one layer take {each / 1e9:.2f} GB, but next to the "

@@ -237,7 +237,7 @@ class Distillation(MaskedLM):
         config, rate = self.model.config, 1.0 if self.everywhere else masking_rate
         tokens = sequences * config.max_seq_length
         taught = round(rate * tokens) * 3 * config.vocab_size if LOGITS in self.losses else 0
-        return super().floats(sequences, rate) + taught + self.teacher.params.flat.size \
+        return super().floats(sequences, rate) + taught + sum(spec.size for spec in self.teacher.params.values()) \
             + 2 * len(self.pairs) * tokens * self.teacher.config.hidden_size
 
     @staticmethod

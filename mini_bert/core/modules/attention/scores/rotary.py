@@ -62,6 +62,7 @@ class Rotary(Term):
         if d_k % 2:
             raise ConfigError(f"rotary needs an even number of features per head, not {d_k}.")
         self.frequencies = base ** (-np.arange(0, d_k, 2) / d_k)                 # (d_k / 2,)
+        self.interleaved = interleaved
         self.turn = _turn_pairs if interleaved else _turn_halves
 
     def _waves(self, positions: IntArray, like: Array, ctx: Context) -> Waves:

@@ -67,10 +67,10 @@ __all__ = ["AdamW", "AdvancedMiniBERT", "AdvancedOptimizer", "CheckpointError", 
            "MiniBERT", "MiniBERTGradients", "MiniBertClassifier", "MiniBertError", "MiniBertVectorizer",
            "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Pipeline",
            "ProgressBar", "Trainer", "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer",
-           "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "finetune", "fit",
+           "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "export", "finetune", "fit",
            "gradient_check", "implement_adaptive_masking", "implement_curriculum_learning", "import_file",
            "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer", "mask_tokens",
-           "mlm_cross_entropy", "pipeline", "preset_names", "register", "register_tokenizer"]
+           "mlm_cross_entropy", "pipeline", "preset_names", "quantise", "register", "register_tokenizer"]
 
 # name -> its module, or module:name where that differs
 _PLACES = {name: module for module, names in {

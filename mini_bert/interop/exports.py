@@ -76,7 +76,7 @@ def _sentence_transformers(model: MiniBERT, tokenizer: Tokenizer, output: str | 
 
 def _require_no_output(output: str | None) -> None:
     if output is not None:
-        raise ConfigError(f"The output {output[:100]} is one of a file of ONNX; the other formats hold the whole model.")
+        raise ConfigError(f"The output {output[:100]} is one of ONNX; the other formats hold the whole model.")
 
 
 FORMATS: dict[str, Callable[[MiniBERT, Tokenizer, str | None], Export]] = {

@@ -1,6 +1,6 @@
 """mini-bert export and quantise: a model as other libraries open it, or in fewer bytes."""
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,20 +16,20 @@ from .inference import Model
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new directory.")]
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     onnx = "onnx"
     huggingface = "huggingface"
     sentence_transformers = "sentence-transformers"
 
 
-class Given(str, Enum):
+class Given(StrEnum):
     hidden = "hidden"
     logits = "logits"
     pooled = "pooled"
     vectors = "vectors"
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     int8 = "int8"
     bf16 = "bf16"
     fp16 = "fp16"

@@ -76,7 +76,8 @@ class NarrowMatrix(NDArrayOperatorsMixin):
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if ufunc is np.matmul and method == "__call__" and set(options) <= {"out"} and isinstance(inputs[0], np.ndarray):
+        times = ufunc is np.matmul and method == "__call__" and isinstance(inputs[0], np.ndarray)
+        if times and set(options) <= {"out"}:
             out = options.get("out")
             return self._times(inputs[0], None if out is None else out[0])
         wide = [given[:] if isinstance(given, NarrowMatrix) else given for given in inputs]

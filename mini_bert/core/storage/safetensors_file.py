@@ -29,7 +29,7 @@ _KINDS = {"f2": "F16", "f4": "F32", "f8": "F64", "u1": "U8", "u2": "U16", "u4": 
 
 def safetensors_chunks(tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None,
                        ) -> Iterator[bytes | memoryview]:
-    """The bytes of a file with these arrays, one array at a time. Of weights in bf16, those of uint16 are the halves."""
+    """The bytes of a file with these arrays, one array at a time. Of weights in bf16, uint16 are the halves."""
     kinds = _KINDS | {"u2": "BF16"} if (metadata or {}).get(NARROW) == "bf16" else _KINDS
     header: dict[str, object] = {"__metadata__": {**(metadata or {}), DIGEST: tensors_digest(tensors)}}
     place = 0

@@ -14,7 +14,7 @@ from .core.model import MiniBERT
 from .core.task_model import open_model
 from .errors import CheckpointError
 from .pretrained import model_directory, shipped_names
-from .readers import exists
+from .readers import exists, is_file
 
 if TYPE_CHECKING:
     from .text.tokenizer import Tokenizer
@@ -32,6 +32,22 @@ def load(name_or_directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.fl
     model = open_model(directory, dtype=dtype)
     model.source = directory
     return model
+
+
+def load_with_head(name_or_directory: str | PathLike[str]) -> "tuple[MiniBERT, Tokenizer]":
+    """A model with its tokenizer, and with the head of a task where `mini-bert finetune` has put one beside it."""
+    from .evaluation.tasks.storage import DESCRIPTION, load_task
+    from .inference.inputs import require_vocabulary
+    from .text.opening import load_tokenizer
+
+    directory = model_directory(name_or_directory)
+    if is_file(directory / DESCRIPTION):
+        saved = load_task(directory)
+        saved.model.labels = tuple(saved.labels)
+        return saved.model, saved.tokenizer
+    model, tokenizer = load(name_or_directory), load_tokenizer(name_or_directory)
+    require_vocabulary(model, tokenizer)
+    return model, tokenizer
 
 
 def _require_directory(name: str, directory: Path) -> None:

@@ -17,11 +17,7 @@ from ..core.model import MiniBERT
 from ..core.storage.model_files import CONFIG, MiniLayout, layout_for, model_contents
 from ..core.task_model import TaskModel
 from ..errors import CheckpointError, ConfigError
-from ..evaluation.tasks.storage import DESCRIPTION, load_task
-from ..files import claimed, write_files
-from ..inference.inputs import require_vocabulary
-from ..pretrained import model_directory
-from ..text.opening import load_tokenizer
+from ..files import claimed, recover, write_files
 from ..text.tokenizer import Tokenizer
 from .onnx.model_file import compare, onnx_bytes, shown_inputs
 
@@ -83,20 +79,6 @@ FORMATS: dict[str, Callable[[MiniBERT, Tokenizer, str | None], Export]] = {
     "onnx": _onnx, "huggingface": _huggingface, "sentence-transformers": _sentence_transformers}
 
 
-def open_with_head(name_or_directory: str | PathLike[str]) -> tuple[MiniBERT, Tokenizer]:
-    """A model with its tokenizer, and with the head of a task where `mini-bert finetune` has put one beside it."""
-    from ..factory import load
-
-    directory = model_directory(name_or_directory)
-    if (directory / DESCRIPTION).is_file():
-        saved = load_task(directory)
-        saved.model.labels = tuple(saved.labels)
-        return saved.model, saved.tokenizer
-    model, tokenizer = load(name_or_directory), load_tokenizer(name_or_directory)
-    require_vocabulary(model, tokenizer)
-    return model, tokenizer
-
-
 def export(model: MiniBERT, tokenizer: Tokenizer, out: str | PathLike[str], *, format: str = "onnx",
            output: str | None = None) -> dict[str, Any]:
     """Write a model and its tokenizer into a new directory for other libraries; what was found is returned.
@@ -106,6 +88,7 @@ def export(model: MiniBERT, tokenizer: Tokenizer, out: str | PathLike[str], *, f
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {str(format)[:100]!r}; the formats are {', '.join(FORMATS)}.")
+    model.params.require_trainable()                      # narrow weights have lost what an export should hold
     made = FORMATS[format](model, tokenizer, output)
     write_new_directory(Path(out), made.files)
     return made.found
@@ -118,6 +101,7 @@ def write_new_directory(target: Path, files: Files) -> None:
             raise CheckpointError(f"{target} is not empty; choose another directory.")
 
     if target.is_dir():
+        recover(target)
         check(target)
     with claimed(target, CheckpointError(f"Another process is writing {target}.")) as claim, \
             claim.filled(check) as folder:

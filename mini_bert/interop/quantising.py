@@ -27,7 +27,7 @@ def narrow_parameters(params: Parameters, word: str) -> NarrowParameters:
     params.require_trainable()                            # twice would add both errors
     made = narrow_matrices(params, word)
     for name, matrix in made.items():
-        if not np.isfinite(matrix).all():
+        if not matrix.is_finite():
             raise ConfigError(f"{name} has values that are too large for {word}.")
     others = {name: np.ascontiguousarray(params[name], np.float32) for name in params if name not in made}
     return NarrowParameters(params.layout, {**others, **made}, word)

@@ -1,5 +1,6 @@
 """The commands that make or change a directory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from beginnings import MODEL, TRAINING, Command, cli, opens, text, tokenizer, with_corpus, with_model, with_tokenizer
@@ -7,6 +8,7 @@ from beginnings import MODEL, TRAINING, Command, cli, opens, text, tokenizer, wi
 import mini_bert
 from mini_bert import MiniBERT
 from mini_bert.core.task_model import TaskModel
+from mini_bert.errors import CheckpointError
 from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
@@ -106,6 +108,32 @@ def finetune(folder: Path) -> None:
         folder / "made", "--epochs", 1, "--no-random-init", "--threads", 1)
 
 
+def with_bert(folder: Path) -> None:
+    with_tokenizer(folder)
+    config = replace(MODEL, embedding_layernorm=True, attention_bias=True, token_types=2, activation="gelu",
+                     final_layernorm=False, mlm_head="bert")
+    MiniBERT(config).save(folder / "model")
+    tokenizer(folder).save(folder / "model")
+
+
+def whole_or_refused(folder: Path, *command: str) -> None:
+    """These replace nothing: a second time the command tidies up and refuses the directory that is there."""
+    there = (folder / "made").exists()
+    try:
+        cli(*command, "-m", folder / "model", "-o", folder / "made")
+    except CheckpointError as refusal:
+        if not there or "is not empty" not in str(refusal):
+            raise
+
+
+def export(folder: Path) -> None:
+    whole_or_refused(folder, "export", "-f", "sentence-transformers")
+
+
+def quantise(folder: Path) -> None:
+    whole_or_refused(folder, "quantise")
+
+
 DIRECTORY_COMMANDS = [
     Command("tokenizer train", text, train_tokenizer, opens(WordPieceTokenizer.load)),
     Command("tokenizer train --overwrite", lambda f: (text(f), train_tokenizer(f, 40)), train_tokenizer,
@@ -118,6 +146,8 @@ DIRECTORY_COMMANDS = [
     Command("model.save", text, lambda f: MiniBERT(MODEL).save(f / "made"), opens(mini_bert.load)),
     Command("model.save, replacing", lambda f: (text(f), MiniBERT(MODEL, seed=2).save(f / "made")),
             lambda f: MiniBERT(MODEL, seed=1).save(f / "made"), opens(mini_bert.load)),
+    Command("export", with_bert, export, opens(mini_bert.load)),
+    Command("quantise", with_model, quantise, opens(mini_bert.load)),
     Command("pretrain", with_corpus, train, check_run, exact=False, same=RUN),
     Command("resume", begun_run, train, check_run, exact=False, same=RUN),
     Command("resume --set", begun_run, resume_with_changes, check_run, exact=False, same=RUN),

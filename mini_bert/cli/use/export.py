@@ -8,7 +8,8 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from ...interop.exports import export, open_with_head
+from ...factory import load_with_head
+from ...interop.exports import export
 from ...interop.quantising import quantise
 from ..output import Output, table
 from .inference import Model
@@ -51,7 +52,7 @@ def export_command(out: Out,
 
     Example: mini-bert export --model reviews.model --format onnx --out reviews.onnx.model
     """
-    network, tokenizer = open_with_head(model)
+    network, tokenizer = load_with_head(model)
     found = export(network, tokenizer, out, format=format.value, output=None if given is None else given.value)
     rows = table("", "")
     for kind in ("inputs", "outputs"):
@@ -77,7 +78,7 @@ def quantise_command(out: Out,
 
     Example: mini-bert quantise --to int8 --out mini.int8.model
     """
-    network, tokenizer = open_with_head(model)
+    network, tokenizer = load_with_head(model)
     found = quantise(network, tokenizer, out, to=to.value)
     output.result({"model": model, "out": str(out), "to": to.value, **found},
                   f"{to.value}: {found['bytes']:,} bytes of weights, {found['times']:.2f} times fewer than as float32: "

@@ -68,6 +68,11 @@ class NarrowMatrix(NDArrayOperatorsMixin):
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self.parts().values())
 
+    def is_finite(self) -> bool:
+        """Are all numbers finite? Looked at in tiles, as a whole matrix of float32 might not fit."""
+        rows = max(1, _TILE // self.shape[1])
+        return all(bool(np.isfinite(self[start : start + rows]).all()) for start in range(0, self.shape[0], rows))
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -136,7 +141,7 @@ class HalfMatrix(NarrowMatrix):
     @classmethod
     def of_parts(cls, parts: Mapping[str, npt.NDArray[Any]], dtype: npt.DTypeLike) -> Self:
         made = cls(parts[""], dtype)
-        if made.values.dtype != cls.stored or not np.isfinite(made[:]).all():
+        if made.values.dtype != cls.stored or not made.is_finite():
             raise ValueError(f"is not a matrix of finite numbers in {cls.word}")
         return made
 

@@ -39,8 +39,8 @@ class NarrowParameters(Parameters):
             self._views[name] = target.T if tie.transposed else target
 
     def _refuse(self) -> NoReturn:
-        raise ParameterError(f"The weights of this model are {self.word}: it is for use, and cannot be trained; train "
-                             "the model that it was made from, and quantise the result.")
+        raise ParameterError(f"The weights of this model are {self.word}: it is for use, and cannot be trained or "
+                             "written anew; take the model that it was made from, and quantise the result.")
 
     def require_trainable(self) -> None:
         self._refuse()

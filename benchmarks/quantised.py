@@ -2,9 +2,10 @@
 
     python benchmarks/quantised.py [--rounds 15]
 
-Memory is that of a process of its own: what opening the model adds to it, and the peak while it reads a batch. Times are the least processor
-time of a pass of one thread; the models take turns. Where onnx and onnxruntime are installed, the exported model and
-its dynamic int8 are timed, too. The cosine is the least one of a sentence's vector with that of float32.
+Memory is that of a process of its own: what opening the model adds, and the peak while it reads a batch. Times are the
+least processor time of a pass of one thread; the models take turns. Where onnx and onnxruntime are installed, the
+exported model and its dynamic int8 are timed, too. The cosine is the least one of a sentence's vector with that of
+float32.
 """
 
 import argparse
@@ -95,7 +96,8 @@ def main() -> None:
                 None, {"input_ids": ids, "attention_mask": mask}) for name, session in others.items()}
             times[shape] = timed(passes, rounds if shape[0] > 1 else 10 * rounds)
         exact = embed(model, tokenizer, texts)
-        print("| weights | file MB | times smaller | opening MB | reading 32 x 64 MB | 1 x 16 ms | 32 x 64 ms | cosine |")
+        print("| weights | file MB | times smaller | opening MB | reading 32 x 64 MB | 1 x 16 ms | 32 x 64 ms "
+              "| cosine |")
         print("|---|---|---|---|---|---|---|---|")
         whole = (folder / "float32" / "model.safetensors").stat().st_size
         for name in [*names, *others]:

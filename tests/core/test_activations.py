@@ -6,6 +6,7 @@ import pytest
 from mini_bert import MiniBERT, load_preset
 from mini_bert.core.context import Context
 from mini_bert.core.gradients import add_mlm_gradients
+from mini_bert.core.params import Parameters, ParamSpec
 from mini_bert.core.precision.activations import AS_COMPUTED, BFloat16Activations
 from mini_bert.core.precision.bfloat16 import nearest, widened
 from mini_bert.core.selection import Selection
@@ -37,7 +38,7 @@ def test_a_layer_takes_half_the_memory():
     model = MiniBERT(load_preset("mini"))
     x = np.random.default_rng(0).standard_normal((B * T, model.config.hidden_size), np.float32)
     _, cache = model.modules.stack.layers[0].forward(model.params, x, Context(Selection(B, T)))
-    kept = BFloat16Activations().kept(cache, model.params.flat)
+    kept = BFloat16Activations().kept(cache, model.params)
     ours = {id(owner): owner for owner in owners(cache["_parts"])
             if not np.may_share_memory(owner, model.params.flat)}
     assert sum(halves.nbytes for halves in kept["_opened"]._halves) < 0.6 * sum(o.nbytes for o in ours.values())
@@ -58,10 +59,11 @@ def owners(value):
 
 
 def test_what_is_opened_is_the_rounded_cache_with_its_views_and_masks(rng):
-    params = rng.standard_normal(6000).astype(np.float32)
+    params = Parameters([ParamSpec("table", (6000,), std=1.0)])
+    params.initialise(0)
     rows = rng.standard_normal((64, 128)).astype(np.float32)
     heads = rows.reshape(64, 4, 32).transpose(1, 0, 2)
-    mask, few, weights = rng.random((64, 9)) < 0.5, np.arange(5.0, dtype=np.float32), params.reshape(60, 100)
+    mask, few, weights = rng.random((64, 9)) < 0.5, np.arange(5.0, dtype=np.float32), params["table"].reshape(60, 100)
     cache = {"hidden": rows, "Q": heads, "_parts": ((rows, heads, mask), {"_inner": [heads[1:], few, weights, 7]})}
     kept = BFloat16Activations().kept(cache, params)
     (same_rows, same_heads, same_mask), inside = BFloat16Activations().opened(kept)["_parts"]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, Deferred
+from ..params import Parameters
 from ..registry import register
 from .bfloat16 import Halves, nearest, widened
 
@@ -28,8 +29,8 @@ _HIDDEN = "_hidden"
 class Activations(Protocol):
     """A word in the slot `activations` names a class of this kind, made without arguments."""
 
-    def kept(self, cache: dict[str, Any], params: Array) -> dict[str, Any]:
-        """What stays in memory of a layer's cache; `params` is the buffer of all parameters."""
+    def kept(self, cache: dict[str, Any], params: Parameters) -> dict[str, Any]:
+        """What stays in memory of a layer's cache; `params` are the parameters of the pass."""
 
     def opened(self, kept: Mapping[str, Any]) -> Mapping[str, Any]:
         """The cache again, for the backward."""
@@ -39,7 +40,7 @@ class Activations(Protocol):
 class FullActivations:
     """As they were computed."""
 
-    def kept(self, cache: dict[str, Any], params: Array) -> dict[str, Any]:
+    def kept(self, cache: dict[str, Any], params: Parameters) -> dict[str, Any]:
         return cache
 
     def opened(self, kept: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -135,8 +136,8 @@ def _of_values(value: Any, change: Callable[[Any], Any]) -> Any:
 class BFloat16Activations:
     """Rounded to the nearest. A layer's cache keeps nothing for readers but its output."""
 
-    def kept(self, cache: dict[str, Any], params: Array) -> dict[str, Any]:
-        memory = _Memory(params)
+    def kept(self, cache: dict[str, Any], params: Parameters) -> dict[str, Any]:
+        memory = _Memory(params.flat)
         tree = memory.tree({**cache, _HIDDEN: cache["hidden"]})
         opened = _Opened(tree, memory.halves)
         return {"hidden": Deferred(lambda: opened[_HIDDEN]), "_opened": opened}

@@ -74,7 +74,7 @@ class PlainStack:
         elif ctx.forward_only:
             cache = {"hidden": y, "_forward_only": True}
         else:
-            cache = ctx.activations.kept(cache, params.flat)
+            cache = ctx.activations.kept(cache, params)
         return y, cache
 
     def _run_backward(self, dy: Array, cache: Mapping[str, Any], depth: int, grads: Gradients, ctx: Context) -> Array:

@@ -50,6 +50,7 @@ class AdvancedMiniBERT(MiniBERT):
 
 def with_settings(model: MiniBERT, **settings: Any) -> MiniBERT:
     """A model of a changed config; what has the same name and shape in both has the numbers of `model`."""
+    model.params.require_trainable()
     made = MiniBERT(ModelConfig.from_dict(model.config.to_dict() | settings), dtype=model.dtype)
     for name, value in made.params.items():
         if name in model.params and model.params[name].shape == value.shape:

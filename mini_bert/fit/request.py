@@ -117,6 +117,7 @@ class FitRequest:
         if any(change.startswith("model.") for change in self.changes):
             raise ConfigError("The config of an initial model cannot be changed; set only training options.")
         model, tokenizer = load(start), load_tokenizer(start)
+        model.params.require_trainable()
         require_vocabulary(model, tokenizer)
         if not model.modules.predicts_words:
             raise ConfigError(f"{start} has no head for masked language modelling, so it cannot be the initial model.")

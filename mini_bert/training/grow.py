@@ -11,6 +11,7 @@ from ..text.tokenizer import Tokenizer
 
 def grow_model(model: MiniBERT, old: Tokenizer, new: Tokenizer) -> MiniBERT:
     """The model with a row of embeddings, and a column of the head, for each piece that `new` has beyond `old`."""
+    model.params.require_trainable()
     if new.vocabulary.pieces[: len(old)] != old.vocabulary.pieces:
         raise ConfigError("The new vocabulary does not begin with the old one, so the model's words would change.")
     if len(old) > model.config.vocab_size:

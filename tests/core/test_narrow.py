@@ -9,9 +9,12 @@ import pytest
 import mini_bert
 from mini_bert import CheckpointError, ConfigError, MiniBERT, MiniBERTGradients, ModelConfig, ParameterError
 from mini_bert.core.precision.narrow import KINDS, BFloat16Matrix, Float16Matrix, Int8Matrix
-from mini_bert.core.task_model import TaskModel
+from mini_bert.core.storage.safetensors_file import read_tensors, safetensors_chunks
+from mini_bert.core.task_model import TaskModel, with_dropout
 from mini_bert.interop.quantising import narrow_parameters, quantise
+from mini_bert.objectives.distillation.students import student_of
 from mini_bert.pretrained import model_directory
+from mini_bert.training.grow import grow_model
 
 CONFIG = ModelConfig(num_layers=2, hidden_size=16, intermediate_size=24, vocab_size=60, max_seq_length=16)
 STEPS = {"int8": 1 / 254, "bf16": 2**-8, "fp16": 2**-11}          # the largest error, relative to the largest number
@@ -102,7 +105,8 @@ def test_what_would_train_quantised_weights_is_refused_in_one_sentence(tokenizer
     quantise(MiniBERT(CONFIG), tokenizer, tmp_path / "out")
     model = mini_bert.load(tmp_path / "out")
     for train in (lambda: MiniBERTGradients(model), lambda: TaskModel(model, "sequence", 2),
-                  lambda: model.params.flat, lambda: narrow_parameters(model.params, "bf16")):
+                  lambda: model.params.flat, lambda: student_of(model, [0]), lambda: with_dropout(model, 0.1),
+                  lambda: grow_model(model, tokenizer, tokenizer), lambda: narrow_parameters(model.params, "bf16")):
         with pytest.raises(ParameterError, match="int8: it is for use, and cannot be trained"):
             train()
 
@@ -116,6 +120,24 @@ def test_a_changed_byte_is_noticed(word, tokenizer, tmp_path):
     file.write_bytes(content)
     with pytest.raises(CheckpointError, match="its digest differs"):
         mini_bert.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("word", "name", "value"), [
+    ("int8", "W_Q_0", np.ones((16, 16), np.float32)), ("int8", "W_Q_0", np.ones(16, np.int8)),
+    ("int8", "W_Q_0.scale", np.ones((3, 1), np.float32)), ("int8", "W_Q_0.scale", np.full((1, 16), np.nan, np.float32)),
+    ("int8", "W_Q_0.scale", np.full((1, 16), 3e38, np.float32)), ("int8", "W_Q_0.scale", None),
+    ("int8", "W_Q_0", np.ones((3, 16), np.int8)), ("int8", "W_Q_0", None), ("int8", "b1_0", np.ones(24, np.int8)),
+    ("fp16", "W_Q_0", np.full((16, 16), np.inf, np.float16)), ("fp16", "W_Q_0.scale", np.ones((1, 16), np.float32)),
+    ("bf16", "W_Q_0", np.full((16, 16), 0x7F80, np.uint16)), ("bf16", "W_Q_0", np.ones((16, 16), np.float16))])
+def test_a_file_that_does_not_hold_such_matrices_is_refused(word, name, value, tokenizer, tmp_path):
+    quantise(MiniBERT(CONFIG), tokenizer, tmp_path / "out", to=word)
+    file = tmp_path / "out" / "model.safetensors"
+    tensors, metadata = read_tensors(file)
+    tensors = {**tensors, name: value} if value is not None else {key: tensors[key] for key in tensors if key != name}
+    file.write_bytes(b"".join(safetensors_chunks(tensors, metadata)))
+    with pytest.raises(CheckpointError, match=name.removesuffix(".scale")) as refusal:
+        mini_bert.load(tmp_path / "out")
+    assert "\n" not in str(refusal.value)
 
 
 def test_wrong_words_and_numbers_are_refused(tokenizer, tmp_path):

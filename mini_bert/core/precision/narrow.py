@@ -71,7 +71,8 @@ class NarrowMatrix(NDArrayOperatorsMixin):
     def is_finite(self) -> bool:
         """Are all numbers finite? Looked at in tiles, as a whole matrix of float32 might not fit."""
         rows = max(1, _TILE // self.shape[1])
-        return all(bool(np.isfinite(self[start : start + rows]).all()) for start in range(0, self.shape[0], rows))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return all(bool(np.isfinite(self[start : start + rows]).all()) for start in range(0, self.shape[0], rows))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -119,8 +120,8 @@ class Int8Matrix(NarrowMatrix):
         values, scale = parts[""], parts.get(".scale")
         rows, columns = values.shape
         if values.dtype != np.int8 or scale is None or scale.dtype != np.float32 \
-                or scale.shape not in ((1, columns), (rows, 1)) or not np.isfinite(scale).all():
-            raise ValueError("is not a matrix of int8 with a finite scale for each output channel")
+                or scale.shape not in ((1, columns), (rows, 1)) or not cls(values, scale, dtype).is_finite():
+            raise ValueError("is not a matrix of int8 with a scale for each output channel, of finite numbers")
         return cls(values, scale, dtype)
 
     def __getitem__(self, key: Any) -> Array:
@@ -141,7 +142,7 @@ class HalfMatrix(NarrowMatrix):
     @classmethod
     def of_parts(cls, parts: Mapping[str, npt.NDArray[Any]], dtype: npt.DTypeLike) -> Self:
         made = cls(parts[""], dtype)
-        if made.values.dtype != cls.stored or not made.is_finite():
+        if set(parts) != {""} or made.values.dtype != cls.stored or not made.is_finite():
             raise ValueError(f"is not a matrix of finite numbers in {cls.word}")
         return made
 

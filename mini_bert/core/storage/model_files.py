@@ -295,6 +295,9 @@ def _with_narrow(opened: Opened, path: Path, dtype: np.dtype[Any]) -> dict[str, 
             continue
         parts = {name.removeprefix(spec.name): left.pop(name) for name in (spec.name, f"{spec.name}.scale")
                  if name in left}
+        if parts[""].ndim != 2:
+            raise CheckpointError(f"{spec.name} in {path} has the shape {parts[''].shape}; its config says "
+                                  f"{spec.shape}.")
         try:
             made[spec.name] = kind.of_parts(parts, dtype)
         except ValueError as error:

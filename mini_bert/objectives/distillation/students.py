@@ -12,6 +12,7 @@ def student_of(teacher: MiniBERT, layers: Sequence[int]) -> MiniBERT:
 
         student_of(load("DIR"), [0, 2, 4]).save("student")
     """
+    teacher.params.require_trainable()
     count = teacher.config.num_layers
     if not layers or any(not 0 <= layer < count for layer in layers):
         raise ConfigError(f"A student takes some of the teacher's layers, 0 to {count - 1}, not {list(layers)}.")

@@ -18,15 +18,15 @@ import numpy as np
 from ...core.arrays import Array, BoolArray, IntArray
 from ...core.inputs import has_last_position
 from ...core.model import MiniBERT
+from ...core.modules.heads.tasks import Answers
 from ...core.task_model import TaskModel
-from ...errors import ConfigError, NumericalError
+from ...errors import ConfigError, MiniBertError, NumericalError
 from .emitters import emit
 from .graph import Graph, Value
 from .heads import TOKENS, Outputs, mean_of
 
 TOLERANCE = 1e-4
 _SHAPES = ((1, 1), (1, 7), (2, 16), (3, 33), (2, 64))         # batch and length that an export is compared at
-Results = dict[str, Array]
 
 
 # ---------------------------------------------------------------- the outputs: in the graph, and by the model itself
@@ -57,11 +57,7 @@ def _vectors(graph: Graph, hidden: Value) -> Outputs:
 
 def _our_logits(model: MiniBERT, ids: IntArray, mask: BoolArray, types: IntArray | None) -> list[Array]:
     found = model.forward(ids, mask, token_types=types, forward_only=True)[0]
-    return list(found) if isinstance(model, TaskModel) and len(_spans(model)) == 2 else [found]
-
-
-def _spans(model: TaskModel) -> list[str]:
-    return ["start_logits", "end_logits"] if model.task.answers.name == "SPAN" else ["logits"]
+    return list(found) if isinstance(model, TaskModel) and model.task.answers is Answers.SPAN else [found]
 
 
 def _our_hidden(model: MiniBERT, ids: IntArray, mask: BoolArray, types: IntArray | None) -> list[Array]:
@@ -115,7 +111,16 @@ def compare(model: MiniBERT, content: bytes, output: str | None = None) -> float
                           "with: pip install 'mini-bert[onnx]'") from None
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
-    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    try:
+        return _worst(model, runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"]), output)
+    except MiniBertError:
+        raise
+    except Exception as error:                            # whatever kinds the runtime has
+        raise ConfigError(f"onnxruntime cannot run this export, so nothing is written: {' '.join(str(error).split())}"
+                          ) from None
+
+
+def _worst(model: MiniBERT, session: Any, output: str | None) -> float:
     ours = OUTPUTS[usual_output(model) if output is None else output][1]
     taken = {given.name for given in session.get_inputs()}
     worst = 0.0

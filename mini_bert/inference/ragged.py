@@ -17,10 +17,11 @@ from ..core.cache import Cache
 from ..core.inputs import Group
 from ..core.model import MiniBERT
 from ..errors import InputError
-from ..workers import Workers, available_cores, workers
+from ..workers import Workers, workers
 
-# Tokens of a pass. Fewer keep more of a layer in the processor's cache, more spend less time on preparing the matrices.
-_MOST, _LEAST = 1024, 128
+# Tokens of a pass. With half as many, BLAS spends a tenth more time on arranging the matrices; with twice as many, a
+# layer does not stay in the processor's cache, and a small batch does not fill the threads.
+_MOST, _LEAST = 512, 128
 MOST_TEXTS = 256
 
 Use = Callable[[IntArray, Array, Cache], None]
@@ -46,8 +47,7 @@ def read(model: MiniBERT, rows: Sequence[Sequence[int]], use: Use, *, types: Seq
         for numbers, (hidden, cache) in zip(groups, model.encode_groups(made), strict=True):
             use(numbers, hidden, cache)
 
-    work = passes([len(row) for row in rows], team.threads if team is not None else
-                  threads or available_cores(), batch_size)
+    work = passes([len(row) for row in rows], batch_size)
     if team is not None:
         team.map(one, work)
     elif len(work) < 2:
@@ -58,18 +58,20 @@ def read(model: MiniBERT, rows: Sequence[Sequence[int]], use: Use, *, types: Seq
             made.map(one, work)
 
 
-def passes(lengths: Sequence[int], threads: int, batch_size: int = MOST_TEXTS) -> list[list[IntArray]]:
-    """Passes of about the same number of tokens, as many for each thread, with the longest texts first; each is the
-    indices of its texts, group by group."""
+def passes(lengths: Sequence[int], batch_size: int = MOST_TEXTS) -> list[list[IntArray]]:
+    """An even number of passes of about the same number of tokens, the longest texts first; each is the indices of its
+    texts, group by group.
+
+    The number of threads is no matter, so it changes no bit. What else is in a pass does change last digits, as BLAS
+    chooses its way to multiply by the number of rows.
+    """
     if batch_size < 1:
         raise InputError(f"batch_size must be at least 1, not {batch_size}.")
     sizes = np.asarray(lengths, np.int64)
     order = np.argsort(-sizes, kind="stable")
     ends = np.cumsum(sizes[order])
     total = int(ends[-1]) if len(ends) else 0
-    count = min(-(-total // _MOST), len(order))
-    if total >= threads * _LEAST:
-        count = -(-count // threads) * threads
+    count = 1 if total < 2 * _LEAST else min(2 * -(-total // (2 * _MOST)), len(order))
     borders = np.searchsorted(ends, np.arange(1, count) * (total / max(count, 1)))
     found: list[list[IntArray]] = []
     for share in np.split(order, borders):

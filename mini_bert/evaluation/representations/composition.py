@@ -26,13 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.arrays import Array, IntArray
-from ...core.cache import Cache
+from ...core.arrays import Array
 from ...core.model import MiniBERT
 from ...core.ops.softmax import softmax_forward
 from ...errors import DataError, InputError
 from ...inference.inputs import pad_sequences
-from ...inference.ragged import read
 from ...text.tokenizer import Tokenizer
 from ..model_tokenizer import model_tokenizer
 from ..probabilities import Floats
@@ -232,12 +230,8 @@ def _at_masks(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str]) -> Ar
             raise DataError(f"The text of a contrast needs exactly one [MASK], unlike {text!r}.")
         if len(row) > model.config.max_seq_length:
             raise DataError(f"{text!r} has {len(row)} tokens; the model takes {model.config.max_seq_length}.")
-    logits = np.empty((len(rows), model.config.vocab_size), model.dtype)
-
-    def use(numbers: IntArray, hidden: Array, _: Cache) -> None:
-        logits[numbers] = model.logits_of(hidden)
-
-    read(model, rows, use, select=lambda _, ids: ids == tokenizer.vocabulary.mask)
+    ids, mask = pad_sequences(rows, tokenizer.vocabulary.pad)
+    logits, _ = model.forward(ids, mask, positions=ids == tokenizer.vocabulary.mask, forward_only=True)
     return logits
 
 

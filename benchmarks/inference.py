@@ -61,7 +61,8 @@ def sentences(files: Sequence[Path]) -> list[str]:
         else:
             found += [line.split("\t")[0].strip() for line in lines[1:] if line.strip()]
     if not found:
-        words = [word for word in (model_folder() / "vocab.txt").read_text("utf-8").split("\n") if word.isalpha()]
+        vocabulary = (model_folder() / "vocab.txt").read_text("utf-8").split("\n")
+        words = np.array([word for word in vocabulary if word.isalpha()])
         sizes = np.clip(rng.lognormal(2.9, 0.6, COUNT), 1, 120).astype(int)
         found = [" ".join(rng.choice(words, size)) for size in sizes]
     return [found[i] for i in rng.choice(len(found), COUNT, replace=len(found) < COUNT).tolist()]

@@ -30,7 +30,7 @@ Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A
                                     "one, the directory of a run or a fit, or one from Hugging Face.",
                                     autocompletion=models)]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
-Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per batch.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts in one pass, at most.")]
 _BAR = 30                     # characters of a bar for probability 1
 
 

@@ -9,7 +9,7 @@ SOURCES := pyproject.toml mini_bert/version.py
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench-text \
-	bench-train bench-scaling bench-explorer bench-opening clean
+	bench-train bench-inference bench-scaling bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -75,6 +75,9 @@ bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 32 --micro-batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config mini --batch-size 8 --against torch
 	$(PARITY)/bin/mini-bert bench train --config larger --batch-size 8 --against torch
+
+bench-inference: $(PARITY)/.installed       ## measure sentence vectors beside onnxruntime and PyTorch; fails below its ratios
+	$(PARITY)/bin/python benchmarks/inference.py
 
 bench-opening: $(VENV)/.installed   ## what digests cost when a model or a corpus is opened; fails above 5 % or 50 ms
 	$(VENV)/bin/python benchmarks/opening.py

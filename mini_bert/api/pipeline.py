@@ -117,11 +117,11 @@ class Pipeline:
         return Continuation(prompt, "".join(parts))
 
     @overload
-    def score(self, text: str, *, batch_size: int = 32) -> TextScore: ...
+    def score(self, text: str, *, batch_size: int = 256) -> TextScore: ...
     @overload
-    def score(self, text: Texts, *, batch_size: int = 32) -> Results[TextScore]: ...
+    def score(self, text: Texts, *, batch_size: int = 256) -> Results[TextScore]: ...
 
-    def score(self, text: str | Texts, *, batch_size: int = 32) -> TextScore | Results[TextScore]:
+    def score(self, text: str | Texts, *, batch_size: int = 256) -> TextScore | Results[TextScore]:
         """How likely a text is: the sum of its tokens' log-probabilities, each from all others (pseudo-log-likelihood)
         or, for a causal model, from those before it."""
         from ..evaluation.zero_shot.text_scores import text_scores, way_of_scoring
@@ -131,7 +131,8 @@ class Pipeline:
         texts, measure = _listed(text), way_of_scoring(self._words)
         if self._lack("fill_mask") is None and not self.model.modules.stack.orders:
             found = [TextScore(one, measure, made.total, len(made.tokens), made) for one, made in zip(
-                texts, score(self._words, self.tokenizer, texts, batch_size=batch_size), strict=True)]
+                texts, score(self._words, self.tokenizer, texts, batch_size=batch_size, threads=self.threads),
+                strict=True)]
         else:
             sums = text_scores(self._words, self.tokenizer, texts, threads=self.threads)
             found = [TextScore(one, measure, float(total), int(pieces)) for one, total, pieces in zip(
@@ -140,22 +141,22 @@ class Pipeline:
 
     # ---------------------------------------------------------------- vectors
 
-    def embed(self, text: str | Texts, *, normalise: bool = True, batch_size: int = 32,
+    def embed(self, text: str | Texts, *, normalise: bool = True, batch_size: int = 256,
               progress: Progress | None = None, too_long: list[int] | None = None) -> Vectors:
         """A vector (H,) for a text, or (N, H) for a list: the mean of its tokens' hidden states, scaled to length 1."""
         from ..inference.embed import embed
 
         vectors = embed(self.model, self.tokenizer, _listed(text), normalise=normalise, batch_size=batch_size,
-                        progress=progress, too_long=too_long)
+                        threads=self.threads, progress=progress, too_long=too_long)
         return vectors[0] if isinstance(text, str) else vectors
 
-    def similar(self, query: str, texts: Texts, top: int = 5, *, batch_size: int = 32,
+    def similar(self, query: str, texts: Texts, top: int = 5, *, batch_size: int = 256,
                 progress: Progress | None = None, too_long: list[int] | None = None) -> Neighbours:
         """The texts whose vectors have the highest cosine similarity to the query's."""
         from ..inference.embed import similar
 
         return Neighbours(query, similar(self.model, self.tokenizer, query, texts, top=top, batch_size=batch_size,
-                                         progress=progress, too_long=too_long))
+                                         threads=self.threads, progress=progress, too_long=too_long))
 
     # ---------------------------------------------------------------- labels
 

@@ -19,7 +19,7 @@ class MiniBertVectorizer(Estimator):
 
     kind = "transformer"
 
-    def __init__(self, model: str | PathLike[str] = "mini", *, normalise: bool = True, batch_size: int = 32):
+    def __init__(self, model: str | PathLike[str] = "mini", *, normalise: bool = True, batch_size: int = 256):
         self.model, self.normalise, self.batch_size = model, normalise, batch_size
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:

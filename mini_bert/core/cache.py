@@ -58,6 +58,14 @@ class Cache(Mapping[str, Array]):
         select = self.ctx.select
         return (select.B, select.T, n) if select.rows is None else (select.M, n)
 
+    def of_group(self, ctx: Context, selected: slice, tokens: slice) -> "Cache":
+        """Of a forward-only pass over several groups, the part of one: what is there for a reader."""
+        def own(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: value[tokens if len(value) == self.ctx.select.tokens else selected]
+                    for name, value in values.items() if isinstance(value, np.ndarray) and not name.startswith("_")}
+
+        return Cache(ctx, own(self.embeddings), [own(layer) for layer in self.layers], self.final_ln, own(self.top))
+
     def __getitem__(self, name: str) -> Array:
         select = self.ctx.select
         for known, value in self._named():

@@ -5,7 +5,7 @@ version (`in_layer`), whose hook and dropout carry the layer's number. Nothing o
 module can be applied twice, or by two threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -16,10 +16,11 @@ from ..randomness import generator
 from .arrays import Array, BoolArray, IntArray
 from .hooks import Hook, in_layer, no_hook
 from .precision.activations import AS_COMPUTED, Activations
-from .selection import Selection
+from .selection import Selection, one_after_another
 
 DropoutKey = tuple[Any, ...]              # a seed, then words or whole numbers
 Table = TypeVar("Table")
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,28 @@ class Context:
     own: bool = False                     # does even padding see its own token, as in XLNet?
     last: bool = False                    # of a backward: no other will add to the same gradients, so they are complete
     tables: dict[Any, Any] = field(default_factory=dict)       # what layers share: see `table`
+    groups: "tuple[Context, ...]" = ()    # the batches of a pass over several, each of its own length: see `together`
 
     def but(self, **changes: Any) -> "Context":
         """The same context with other values of these fields: dataclasses.replace, faster, as every layer needs it."""
         made = object.__new__(Context)
         vars(made).update(vars(self), **changes)
         return made
+
+    def each(self, change: "Callable[[Context], Context]") -> "Context":
+        """The context that `change` makes of this one; in a pass over groups, of each group's."""
+        return together([change(group) for group in self.groups]) if self.groups else change(self)
+
+    def parts(self) -> "Iterator[tuple[Context, slice, slice]]":
+        """The context of each batch of sequences of one length, where its selected rows are among the M rows, and where
+        its tokens are among all. What mixes the tokens of a sequence runs part by part; all else works on rows."""
+        if not self.groups:
+            yield self, ALL, ALL
+        asking = tokens = 0
+        for group in self.groups:
+            select = group.select
+            yield group, slice(asking, asking + select.M), slice(tokens, tokens + select.tokens)
+            asking, tokens = asking + select.M, tokens + select.tokens
 
     def in_layer(self, layer: int, *, last: bool) -> "Context":
         """For one layer: all tokens are computed in it, unless it is the last."""
@@ -148,3 +165,21 @@ class Context:
             self.tables[key] = compute()
         found: Table = self.tables[key]
         return found
+
+
+def joined(parts: Sequence[Array]) -> Array:
+    """The rows of all parts, one after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def together(contexts: Sequence[Context]) -> Context:
+    """One context for a forward-only pass over batches of different lengths, whose rows lie one after the other.
+
+    No sequence is padded to the length of another. Linear layers, norms and activations see all rows at once; parts
+    that need the sequences themselves ask for `parts`.
+    """
+    first = contexts[0]
+    if len(contexts) == 1:
+        return first
+    return first.but(select=one_after_another([each.select for each in contexts]), ids=None, types=None,
+                     groups=tuple(contexts))

@@ -1,6 +1,6 @@
 """What enters a model, checked: a wrong array is refused in one sentence before anything is computed."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,14 @@ from ..errors import InputError
 from .arrays import Array, BoolArray, IntArray
 from .config import ModelConfig
 from .registry import find
+
+
+class Group(NamedTuple):
+    """Sequences of one length, all (B, T): see MiniBERT.encode_groups."""
+
+    input_ids: IntArray
+    token_types: IntArray | None = None
+    positions: BoolArray | None = None
 
 
 def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:

@@ -5,7 +5,7 @@
 Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -16,14 +16,14 @@ from ..errors import ConfigError, InputError, NumericalError
 from .arrays import Array, BoolArray, IntArray
 from .cache import Cache, resolved
 from .config import ModelConfig
-from .context import Context, Dropout, DropoutKey, Memory
+from .context import Context, Dropout, DropoutKey, Memory, together
 from .hooks import Hook, no_hook
-from .inputs import as_array, check_batch, check_floats, check_key_mask, check_length, check_order, check_rows
+from .inputs import Group, as_array, check_batch, check_floats, check_key_mask, check_length, check_order, check_rows
 from .modules.assembly import Modules, TaskSpec
 from .params import Gradients, Parameters
 from .precision.narrow_params import NarrowParameters
 from .registry import make
-from .selection import Selection
+from .selection import Selection, SeveralLengthsError
 from .storage.model_files import Opened, read_model, write_model
 
 
@@ -92,15 +92,45 @@ class MiniBERT:
         ctx = Context(Selection(B, T, positions), key_mask, ids, types, memory, check_order(order, ids.shape),
                       check_rows(causal, B, "causal"), hook, Dropout(dropout_key), recompute, forward_only,
                       make("activations", activations))
+        cache = self._through_layers(ids, types, ctx)
+        x = cache.top["final_hidden"]
+        return (x.reshape(B, T, -1) if positions is None else x), cache
+
+    def encode_groups(self, groups: Sequence[Group]) -> list[tuple[Array, Cache]]:
+        """What `encode` gives for each group, forward only, computed together: nothing is padded.
+
+        Linear layers and all else that works row by row see the rows of all groups at once, attention one group after
+        the other. A part of the user's own that knows one length alone is given the groups one by one.
+        """
+        contexts, all_ids, all_types = [], [], []
+        for group in groups:
+            ids, _, types, positions = check_batch(self.config, group.input_ids, None, group.token_types,
+                                                   group.positions)
+            contexts.append(Context(Selection(len(ids), ids.shape[1], positions), None, ids, types, forward_only=True))
+            all_ids.append(ids.reshape(-1))
+            all_types += [] if types is None else [types.reshape(-1)]
+        ctx = together(contexts)
+        try:
+            cache = self._through_layers(np.concatenate(all_ids), np.concatenate(all_types) if all_types else None, ctx)
+        except SeveralLengthsError:
+            if len(groups) == 1:
+                raise
+            return [self.encode(group.input_ids, token_types=group.token_types, positions=group.positions,
+                                forward_only=True) for group in groups]
+        found = [cache.of_group(*part) for part in ctx.parts()]
+        return [(one.top["final_hidden"].reshape(one.shape_of(self.config.hidden_size)), one) for one in found]
+
+    def _through_layers(self, ids: IntArray, types: IntArray | None, ctx: Context) -> Cache:
+        """From the ids to the rows of the last layer: `final_hidden` of the cache."""
         x, embeddings = self.modules.embed.forward(self.params, ids, types, ctx)
         cache = Cache(ctx, embeddings)
         x, cache.layers = self.modules.stack.forward(self.params, x, ctx)
         if self.modules.final_ln is not None:
             x, cache.final_ln = self.modules.final_ln.forward(self.params, x)
-            x = hook("final_hidden", x)
+            x = ctx.hook("final_hidden", x)
         cache.top["final_hidden"] = x
         self._require_finite(x, "hidden states")
-        return (x.reshape(B, T, -1) if positions is None else x), cache
+        return cache
 
     def encode_backward(self, dhidden: Array, cache: Cache, grads: Gradients, *, forget: bool = False,
                         last: bool = False, hook: Hook = no_hook) -> None:

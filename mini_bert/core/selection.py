@@ -5,9 +5,16 @@ that, only the selected rows do. A Selection carries the rows of a (B, T) batch,
 layer. Selecting all of them is the same code with no copies. Streams have rows that ask beside those that answer.
 """
 
+from collections.abc import Sequence
+from typing import NoReturn
+
 import numpy as np
 
 from .arrays import Array, BoolArray, IntArray
+
+
+class SeveralLengthsError(AttributeError):
+    """A part of a model asked for the one length of a batch that has several."""
 
 
 class Selection:
@@ -15,6 +22,7 @@ class Selection:
 
     def __init__(self, B: int, T: int, positions: BoolArray | None = None):
         self.B, self.T, self.positions = B, T, positions
+        self.tokens = B * T
         if positions is None:
             self.rows, self.m, self._slots = None, T, None
             self.M = B * T
@@ -26,6 +34,9 @@ class Selection:
         # where each selected row is in the (B, m) grid; None if all sequences fill it
         uneven = bool((counts != self.m).any())
         self._slots = np.flatnonzero(np.arange(self.m) < counts[:, None]) if uneven else None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise SeveralLengthsError(f"{type(self).__name__} has no {name}: see one_after_another")
 
     def everything(self) -> "Selection":
         """All tokens of the same batch."""
@@ -90,6 +101,22 @@ class Selection:
         return np.ones(self.m, bool)
 
 
+def one_after_another(selections: Sequence[Selection]) -> Selection:
+    """Of several batches, each of a length of its own, whose rows lie one after the other: for `keys` and `take`.
+
+    What arranges rows as (B, T) or (B, m) is asked of each batch's own selection; this one has no B, T or m.
+    """
+    first = selections[0]
+    joined = object.__new__(type(first))
+    joined.tokens, joined.M = sum(each.tokens for each in selections), sum(each.M for each in selections)
+    joined.rows = None
+    if any(each.rows is not None for each in selections):
+        starts = np.cumsum([0, *(each.tokens for each in selections)])
+        joined.rows = np.concatenate([start + (np.arange(each.tokens) if each.rows is None else each.rows)
+                                      for start, each in zip(starts.tolist(), selections, strict=False)])
+    return joined
+
+
 class Streams(Selection):
     """Queries that are no rows of the keys: x is the B*T rows that attention can read, and a row for each query below.
 
@@ -101,17 +128,17 @@ class Streams(Selection):
         return Selection(self.B, self.T)
 
     def keys(self, x: Array) -> Array:
-        return x[: self.B * self.T]
+        return x[: self.tokens]
 
     def keys_backward(self, dkeys: Array) -> Array:
         return np.concatenate([dkeys, np.zeros((self.M, dkeys.shape[1]), dkeys.dtype)])
 
     def take(self, x: Array) -> Array:
         """x (B*T + M, H) -> the rows of the queries (M, H)."""
-        return x[self.B * self.T :]
+        return x[self.tokens :]
 
     def take_backward(self, dy: Array, dx: Array) -> Array:
-        dx[self.B * self.T :] += dy
+        dx[self.tokens :] += dy
         return dx
 
     def sees_itself(self) -> BoolArray:

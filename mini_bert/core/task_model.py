@@ -133,9 +133,10 @@ class TaskModel(MiniBERT):
                                     positions=self._reads(batch), forward_only=True)
         return self.task.forward(self.params, hidden, cache.ctx)[0]
 
-    def scores_by_sequence(self, batch: TaskBatch) -> list[Array]:
-        """The same, sequence by sequence: (answers, C), or (2, T) for spans."""
-        return self.task.by_sequence(self.scores(batch), self._reads(batch))
+    def scores_of(self, hidden: Array, cache: Cache) -> list[Array]:
+        """From the hidden rows of the tokens that the head reads, sequence by sequence: (answers, C), or (2, T) for
+        spans."""
+        return self.task.by_sequence(self.task.forward(self.params, hidden, cache.ctx)[0], cache.ctx.select.mask())
 
     def add_gradients(self, batch: TaskBatch, grads: Gradients, dropout_key: DropoutKey | None = None, *,
                       last: bool = False, factor: float = 1.0, **keeping: Any) -> tuple[float, int]:
@@ -160,9 +161,12 @@ class TaskModel(MiniBERT):
         self.encode_backward(self.task.backward(dscores, head, grads, ctx), cache, grads, forget=True, last=last)
         return found
 
+    def reads(self, ids: IntArray, mask: BoolArray, places: BoolArray | None) -> BoolArray:
+        """The tokens (B, T) that the head reads, of the real ones in `mask` or of those in `places`."""
+        return self.task.reads(self._real(ids, mask), places)
+
     def _reads(self, batch: TaskBatch) -> BoolArray:
-        mask = np.asarray(batch.attention_mask, bool)
-        return self.task.reads(self._real(batch.input_ids, mask), batch.places)
+        return self.reads(batch.input_ids, np.asarray(batch.attention_mask, bool), batch.places)
 
 
 def open_model(directory: str | PathLike[str], *, dtype: npt.DTypeLike = np.float32) -> MiniBERT:

@@ -4,20 +4,24 @@ A text longer than the model reads at once has the mean of its windows' vectors,
 """
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrays import Array, IntArray
+from ..core.cache import Cache
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..text.tokenizer import Tokenizer
-from .inputs import Progress, batches_by_length, pad_sequences, require_vocabulary
+from .inputs import Progress, require_vocabulary
+from .ragged import MOST_TEXTS, read
 from .windows import mean_of_windows, text_parts
 
 
-def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = 32,
-          normalise: bool = True, progress: Progress | None = None,
+def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_size: int = MOST_TEXTS,
+          normalise: bool = True, threads: int = 0, progress: Progress | None = None,
           too_long: list[int] | None = None) -> npt.NDArray[np.float32]:
     """One vector per text, (N, H): the mean over its tokens, special ones included, scaled to unit length.
 
@@ -28,22 +32,23 @@ def embed(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, batch_
         raise InputError("embed takes a list of texts; put a single text into a list.")
     require_vocabulary(model, tokenizer)
     longest = model.config.max_seq_length
-    read = [text_parts(tokenizer.ids(text), tokenizer, longest).parts for text in texts]
-    rows = [part.ids for parts in read for part in parts]
-    counts = np.array([len(parts) for parts in read], np.int64)
+    parts_of = [text_parts(tokenizer.ids(text), tokenizer, longest).parts for text in texts]
+    rows = [part.ids for parts in parts_of for part in parts]
+    counts = np.array([len(parts) for parts in parts_of], np.int64)
     if too_long is not None:
         too_long += np.flatnonzero(counts > 1).tolist()
     owners, left = np.repeat(np.arange(len(texts)), counts), counts.copy()
-    vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
-    for numbers in batches_by_length(rows, batch_size):
-        ids, mask = pad_sequences([rows[i] for i in numbers], tokenizer.vocabulary.pad)
-        hidden, _ = model.encode(ids, mask, forward_only=True)               # (B, T, H), nothing else is kept
-        weights = mask / mask.sum(axis=1, keepdims=True)
-        vectors[numbers] = np.einsum("bth,bt->bh", hidden, weights.astype(hidden.dtype))
-        np.subtract.at(left, owners[numbers], 1)
+    vectors, lock = np.zeros((len(rows), model.config.hidden_size), np.float32), Lock()
+
+    def use(numbers: IntArray, hidden: Array, _: Cache) -> None:
+        vectors[numbers] = hidden.mean(axis=1)
         if progress is not None:
-            progress(int((left == 0).sum()))
-    vectors = mean_of_windows(vectors, owners, [part.weight for parts in read for part in parts])
+            with lock:
+                np.subtract.at(left, owners[numbers], 1)
+                progress(int((left == 0).sum()))
+
+    read(model, rows, use, batch_size=batch_size, threads=threads)
+    vectors = mean_of_windows(vectors, owners, [part.weight for parts in parts_of for part in parts])
     if normalise:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors
@@ -58,7 +63,7 @@ class Neighbour(NamedTuple):
 
 
 def similar(model: MiniBERT, tokenizer: Tokenizer, query: str, texts: Sequence[str], *, top: int = 5,
-            batch_size: int = 32, progress: Progress | None = None,
+            batch_size: int = MOST_TEXTS, threads: int = 0, progress: Progress | None = None,
             too_long: list[int] | None = None) -> list[Neighbour]:
     """The `top` texts whose vectors have the highest cosine similarity to the query's.
 
@@ -66,6 +71,7 @@ def similar(model: MiniBERT, tokenizer: Tokenizer, query: str, texts: Sequence[s
     """
     if not texts:
         raise InputError("There are no texts to compare the query with.")
-    vectors = embed(model, tokenizer, texts, batch_size=batch_size, progress=progress, too_long=too_long)
+    vectors = embed(model, tokenizer, texts, batch_size=batch_size, threads=threads, progress=progress,
+                    too_long=too_long)
     cosines = vectors @ embed(model, tokenizer, [query])[0]
     return [Neighbour(texts[i], i, float(cosines[i])) for i in np.argsort(-cosines, kind="stable")[:top].tolist()]

@@ -47,7 +47,8 @@ def fill_mask(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int = 5) ->
         positions = np.zeros((1, len(part.ids)), bool)
         positions[0, [before + place - shown.first for place in asked]] = True
         last = positions.astype(np.int64) if model.modules.stack.orders else None
-        logits, _ = model.forward(np.array([part.ids]), positions=positions, order=last)          # (masks, V)
+        logits, _ = model.forward(np.array([part.ids]), positions=positions, order=last,
+                                  forward_only=True)                                          # (masks, V)
         for place, row in zip(asked, softmax_forward(logits[:, words])[0], strict=True):
             best = np.argsort(-row, kind="stable")[:top].tolist()
             found.append([_candidate(tokenizer, ids, place, int(words[i]), float(row[i])) for i in best])

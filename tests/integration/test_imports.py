@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mini_bert"
 
 FOUNDATION = {"errors", "files", "interrupts", "late", "palette", "pretrained", "processes", "randomness", "readers",
-              "settings", "version"}
+              "settings", "version", "workers"}
 # part of the package: the parts that it may import
 ALLOWED = {
     "core": set(),

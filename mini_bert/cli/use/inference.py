@@ -30,7 +30,7 @@ Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A
                                     "one, the directory of a run or a fit, or one from Hugging Face.",
                                     autocompletion=models)]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
-Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts per batch.")]
+Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts in one pass, at most.")]
 _BAR = 30                     # characters of a bar for probability 1
 
 
@@ -128,7 +128,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                   model: Model = "mini", text_column: TextColumnOption = None,
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
-                  batch_size: Batch = 32, normalise: Annotated[bool, typer.Option(
+                  batch_size: Batch = 256, normalise: Annotated[bool, typer.Option(
                       "--normalise/--raw", help="Scale vectors to length 1.")] = True, *, output: Output) -> None:
     """Turn texts, one per line or per row of a table, into vectors: JSON lines on standard output, or a .npy file.
 
@@ -175,7 +175,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
                         metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
                     = None,
                     model: Model = "mini", text_column: TextColumnOption = None,
-                    top: Top = 5, batch_size: Batch = 32, *, output: Output) -> None:
+                    top: Top = 5, batch_size: Batch = 256, *, output: Output) -> None:
     """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
@@ -201,7 +201,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
                       metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
-                  model: Model = "mini", batch_size: Batch = 32, *, output: Output) -> None:
+                  model: Model = "mini", batch_size: Batch = 256, *, output: Output) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 
     Example: mini-bert score "The cat sat." "The cat sats."

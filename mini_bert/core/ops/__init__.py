@@ -34,6 +34,13 @@ class Activation(NamedTuple):
     formula: Formula
     checks: list[Check]
     extra: int = 0            # arrays of the input's size that the cache keeps beside the result
+    value: Callable[[Array, Array | None], Array] | None = None       # y alone, if that is cheaper than y and its cache
+
+    def apply(self, x: Array, *, forward_only: bool) -> tuple[Array, Any]:
+        """y, which may be in the memory of x, and its cache; of a pass without a backward there may be none."""
+        if forward_only and self.value is not None:
+            return self.value(x, x), None
+        return self.forward(x, x)
 
 
 def operations() -> Iterator[Operation]:

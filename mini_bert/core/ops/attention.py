@@ -22,6 +22,8 @@ from ..hooks import Hook, no_hook
 from .dropout import DropoutCache, dropout_backward, dropout_forward
 from .softmax import common_shift, softmax_backward, softmax_forward, still_serves
 
+_CELLS = 1 << 17          # scores that are computed at a time where nothing is kept: half a megabyte
+
 
 class AttentionCache(NamedTuple):
     Q: Array
@@ -83,6 +85,36 @@ def attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None =
     dropped, dropout = dropout_forward(weights, rate, rng)
     context = np.matmul(dropped, V, out=heads_last(Q.shape, Q))
     return context, AttentionCache(Q, K, V, key_mask, allowed, bias, weights, dropout)
+
+
+def attention_value(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, *, bias: Array | None = None,
+                    allowed: BoolArray | None = None, out: Array | None = None) -> Array:
+    """C alone, for a pass without a backward, in the memory of `out` if that is given.
+
+    The scale is on Q and the sum of a softmax divides C, which are d_k wide instead of T; the sequences are taken a few
+    at a time, so that their scores stay in the processor's cache.
+    """
+    B, A, m, d_k = Q.shape
+    context = heads_last(Q.shape, Q) if out is None else out
+    ones = np.ones((K.shape[2], 1), Q.dtype)
+    step = max(1, _CELLS // (A * m * K.shape[2]))
+    for start in range(0, B, step):
+        some = slice(start, start + step)
+        scores: Array = (Q[some] * Q.dtype.type(1 / sqrt(d_k))) @ K[some].transpose(0, 1, 3, 2)
+        if bias is not None:
+            scores += bias if len(bias) == 1 else bias[some]
+        shift = common_shift(scores)
+        if key_mask is not None:
+            scores += np.where(key_mask[some], 0, -np.inf).astype(Q.dtype)[:, None, None, :]
+        if allowed is not None:
+            scores += np.where(allowed if len(allowed) == 1 else allowed[some], 0, -np.inf).astype(Q.dtype)[:, None]
+        if shift is None:                              # each row its own
+            scores -= np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(Q.dtype).min)
+        elif shift:
+            scores -= shift
+        weights = np.exp(scores, out=scores)
+        np.divide(weights @ V[some], np.maximum(weights @ ones, np.finfo(Q.dtype).tiny), out=context[some])
+    return context
 
 
 def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_hook, *,

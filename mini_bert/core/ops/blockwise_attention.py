@@ -20,7 +20,7 @@ from ..formulas import Formula
 from ..gradcheck import Check
 from ..hooks import Hook, no_hook
 from .attention import FORMULA as ATTENTION
-from .attention import AttentionCache, attention_backward, attention_forward, heads_last
+from .attention import AttentionCache, attention_backward, attention_forward, attention_value, heads_last
 
 _BLOCK = 32               # queries
 _WORTHWHILE = 0.7         # share of all scores that blocks may compute at most
@@ -96,6 +96,18 @@ def blockwise_attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArra
             return part, BlockwiseCache(caches, shape)
         context[:, :, q] = part
     return context, BlockwiseCache(caches, shape)
+
+
+def blockwise_attention_value(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, *,
+                              bias: Array | None = None, allowed: BoolArray | None = None) -> Array:
+    """As attention_value."""
+    context = heads_last(Q.shape, Q)
+    for block in _blocks((*Q.shape[:3], K.shape[2]), allowed, _BLOCK):
+        q, k = block
+        attention_value(Q[:, :, q], K[:, :, k], V[:, :, k], None if key_mask is None else key_mask[:, k],
+                        bias=None if bias is None else block.of(bias),
+                        allowed=None if allowed is None else allowed[:, q, k], out=context[:, :, q])
+    return context
 
 
 def blockwise_attention_backward(dcontext: Array, cache: BlockwiseCache, hook: Hook = no_hook, *,

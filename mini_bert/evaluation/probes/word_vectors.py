@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...core.arrays import Array, IntArray
+from ...core.cache import Cache
 from ...core.model import MiniBERT
 from ...errors import InputError
-from ...inference.inputs import pad_sequences, require_vocabulary, some_ids
+from ...inference.inputs import require_vocabulary, some_ids
+from ...inference.ragged import read
 from ...inference.windows import windows
 from ...text.tokenizer import Tokenizer
 from ...training.workers import Workers
 from ..result import Result
 
 Ints = npt.NDArray[np.int64]
-_TOKENS_AT_A_TIME = 4096                  # of a forward pass, whose activations then take a few tens of MB
 EMBEDDINGS = "embeddings"                 # tokens and positions, before any attention
 
 
@@ -142,21 +144,21 @@ def read_states(model: MiniBERT, tokenizer: Tokenizer, alignment: Alignment, nam
     bounds = np.searchsorted(alignment.window[rows], np.arange(len(alignment.windows) + 1))
     lock, done = Lock(), 0
 
-    def one(numbers: list[int]) -> None:
+    asked = np.flatnonzero(np.diff(bounds))                                   # windows that answer for a word
+
+    def use(some: IntArray, hidden: Array, cache: Cache) -> None:
         nonlocal done
-        ids, mask = pad_sequences([alignment.windows[i] for i in numbers], tokenizer.vocabulary.pad)
-        _, cache = model.encode(ids, mask, forward_only=True)                 # keeps only the output of each layer
+        numbers, (B, T, _) = asked[some], hidden.shape
         here = rows[np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in numbers])]
-        lines = np.repeat(np.arange(len(numbers)), [bounds[i + 1] - bounds[i] for i in numbers])
-        start = lines * ids.shape[1] + alignment.start[here]
+        start = np.repeat(np.arange(B), np.diff(bounds)[numbers]) * T + alignment.start[here]
         for layer, name in enumerate(names):
-            put(layer, here, cache[name].reshape(ids.size, -1), start, alignment.pieces[here])
+            put(layer, here, cache[name].reshape(B * T, -1), start, alignment.pieces[here])
         with lock:
             done += len(numbers)
             if progress is not None:
                 progress(done)
 
-    (team or Workers(1)).map(one, _batches(alignment.windows, bounds))
+    read(model, [alignment.windows[i] for i in asked.tolist()], use, team=team or Workers(1))
 
 
 def _mean(rows: npt.NDArray[Any], start: Ints, count: Ints) -> npt.NDArray[Any]:
@@ -183,17 +185,3 @@ POOLINGS = {
     "last": Pooling(lambda rows, start, count: rows[start + count - 1], 1),
     # both ends side by side (Toshniwal et al. 2020): keeps an ending such as ##ing separate from the stem
     "ends": Pooling(lambda rows, start, count: np.concatenate([rows[start], rows[start + count - 1]], axis=1), 2)}
-
-
-def _batches(windows: list[list[int]], bounds: Ints) -> list[list[int]]:
-    """Indices of the windows that are needed, in batches of similar size in tokens, the longest windows first."""
-    batches: list[list[int]] = []
-    longest = 0
-    for number in np.argsort([-len(window) for window in windows], kind="stable").tolist():
-        if bounds[number] == bounds[number + 1]:
-            continue
-        if not batches or (len(batches[-1]) + 1) * longest > _TOKENS_AT_A_TIME:
-            batches.append([])
-            longest = len(windows[number])
-        batches[-1].append(number)
-    return batches

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ...core.arrays import Targets
+from ...core.arrays import IntArray, Targets
 from ...core.task_model import TaskBatch
 from ...errors import DataError
 from ...inference.inputs import pad_sequences, some_ids
@@ -18,8 +18,6 @@ from ...inference.windows import pair_parts, text_parts, windows
 from ...text.tokenizer import Tokenizer
 from ..formats.squad import Question
 from ..formats.tables import Labelled
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -68,13 +66,17 @@ class Encoded:
         """The sequences with these indices as one batch."""
         ids, mask = pad_sequences([self.rows[i] for i in numbers], self.pad)
         types = None if self.types is None else pad_sequences([self.types[i] for i in numbers], 0)[0]
-        places = None
-        if self.places is not None:
-            places = np.zeros(ids.shape, bool)
-            for row, number in enumerate(numbers):
-                places[row, self.places[number]] = True
         answers = [self.answers[i] for i in numbers]
-        return TaskBatch(ids, mask, self.targets(answers), places, types)
+        return TaskBatch(ids, mask, self.targets(answers), self.places_of(numbers, ids.shape), types)
+
+    def places_of(self, numbers: IntArray, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        """The tokens (B, T) that the head reads of these sequences; None if it chooses by itself."""
+        if self.places is None:
+            return None
+        places = np.zeros(shape, bool)
+        for row, number in enumerate(numbers):
+            places[row, self.places[number]] = True
+        return places
 
     @staticmethod
     def targets(answers: Sequence[Sequence[float]]) -> Targets:

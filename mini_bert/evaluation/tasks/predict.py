@@ -4,33 +4,32 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...core.arrays import Array
+from ...core.arrays import Array, BoolArray, IntArray
+from ...core.cache import Cache
 from ...core.task_model import TaskModel
-from ...inference.inputs import batches_by_length
+from ...inference.ragged import read
 from ...inference.windows import mean_of_windows
 from ...training.workers import Workers
 from ..formats.squad import Question
 from .encode import Encoded, Windows
 
-_BATCH = 32
 _LONGEST_ANSWER = 30          # tokens
 _CANDIDATES = 20              # best starts and ends of a window that are combined
 
 
 def row_scores(model: TaskModel, encoded: Encoded, team: Workers) -> list[Array]:
     """The head's scores for each sequence, in the order of the sequences: (answers, C), or (2, tokens) for spans."""
-    numbers = list(batches_by_length(encoded.rows, _BATCH))
-
-    def one(some: npt.NDArray[np.int64]) -> list[Array]:
-        with np.errstate(over="ignore", invalid="ignore"):        # the model itself refuses scores that are not finite
-            return model.scores_by_sequence(encoded.collate(some))
-
     found: list[Array] = [np.empty(0)] * len(encoded.rows)
-    for some, scores in zip(numbers, team.map(one, numbers), strict=True):
-        for i, values in zip(some.tolist(), scores, strict=True):
+
+    def use(numbers: IntArray, hidden: Array, cache: Cache) -> None:
+        for i, values in zip(numbers.tolist(), model.scores_of(hidden, cache), strict=True):
             found[i] = values
+
+    def select(numbers: IntArray, ids: IntArray) -> BoolArray:
+        return model.reads(ids, np.ones(ids.shape, bool), encoded.places_of(numbers, ids.shape))
+
+    read(model, encoded.rows, use, types=encoded.types, select=select, team=team)
     return found
 
 

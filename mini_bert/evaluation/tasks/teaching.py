@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import Array, BoolArray
+from ...core.arrays import Array, BoolArray, IntArray
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...objectives.distillation.taught_task import SCORE_DISTANCES, TaughtBatch, TaughtTask
@@ -18,7 +18,7 @@ from ...settings import Settings
 from ...text.augmentation import augmented
 from ...training.workers import Workers
 from ..formats.tables import Labelled
-from .encode import Encoded, IntArray, encode_texts, with_masks
+from .encode import Encoded, encode_texts, with_masks
 from .predict import scores_of_texts
 from .storage import SavedTask
 from .task import Task

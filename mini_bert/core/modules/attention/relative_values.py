@@ -8,7 +8,7 @@ The weights of each distance are brought into a column of their own (the transpo
 sums are products of matrices. With `score_terms: relative_keys` it is Shaw's whole attention.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from .self_attention import SelfAttention
 
 @register("attention", "relative_values")
 class RelativeValuesAttention(SelfAttention):
+    reads_weights: ClassVar[bool] = True
+
     def __init__(self, config: ModelConfig, layer: int, reach: int = 16, key_bias: bool = True):
         super().__init__(config, layer, key_bias)
         if not isinstance(reach, int) or reach < 1:

@@ -8,17 +8,23 @@ it, and hide keys.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...arrays import Array, BoolArray, Deferred
 from ...config import ModelConfig
-from ...context import Context
+from ...context import Context, joined
 from ...formulas import Formula, Steps, StepSpec, Terms
+from ...hooks import no_hook
 from ...module import Layout, ScoreTerm, Sizes
 from ...ops.attention import WEIGHTED_SUM, scores_formula
-from ...ops.blockwise_attention import BlockwiseCache, blockwise_attention_backward, blockwise_attention_forward
+from ...ops.blockwise_attention import (
+    BlockwiseCache,
+    blockwise_attention_backward,
+    blockwise_attention_forward,
+    blockwise_attention_value,
+)
 from ...ops.softmax import FORMULA as SOFTMAX
 from ...params import Gradients, Parameters
 from ...registry import make, parse_words, register
@@ -34,6 +40,8 @@ FROM_HEADS = Formula("from heads", "join({0}) {W} + {b}", ("split(d{y} {W}^T)",)
 @register("attention", "multi_head")
 class SelfAttention:
     """With `key_bias=false`, the keys alone have no bias: one that is the same for all keys moves no softmax."""
+
+    reads_weights: ClassVar[bool] = False         # does something else than the context need the attention weights?
 
     def __init__(self, config: ModelConfig, layer: int, key_bias: bool = True):
         H = config.hidden_size
@@ -77,33 +85,43 @@ class SelfAttention:
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, dict[str, Any]]:
         """x (B*T, H) -> y (M, H), one row for each selected token."""
-        select, hook = ctx.select, ctx.hook
-        B, T, H = select.B, select.T, x.shape[1]
-        x = hook("attention_input", x)
+        select, H = ctx.select, x.shape[1]
+        x = ctx.hook("attention_input", x)
         source = select.keys(x)                                                  # (B*T, H)
         if ctx.memory is not None:                                               # and what was remembered, before it
-            source = ctx.memory.rows(source.reshape(B, T, H)).reshape(-1, H)
+            source = ctx.memory.rows(source.reshape(select.B, select.T, H)).reshape(-1, H)
         asking = select.take(x)                                                  # (M, H)
         q, query = self.query.forward(params, asking)
         k, key = self.key.forward(params, source)
         v, value = self.value.forward(params, source)
+        attended = [self._attend(params, q[ask], k[rows], v[rows], one) for one, ask, rows in ctx.parts()]
+        _, kept, inner = attended[0]
+        gated, gate = self._gate(params, joined([found for found, _, _ in attended]), asking, ctx)       # (M, H)
+        y, output = self.output.forward(params, gated)
+        return ctx.hook("attention_output", y), {**kept, "_ops": (query, key, value, *inner, gate, output)}
+
+    def _attend(self, params: Parameters, q: Array, k: Array, v: Array,
+                ctx: Context) -> tuple[Array, dict[str, Any], tuple[Any, ...]]:
+        """Rows of queries (M, H), keys and values (B*T, H) -> the joined context (M, H), and what is kept."""
+        select, hook, (B, H) = ctx.select, ctx.hook, (ctx.select.B, q.shape[1])
         Q = hook("Q", self._split(select.to_grid(q)))                            # (B, A, m, d_k)
         K = hook("K", self._split(k.reshape(B, -1, H)))                          # (B, A, T, d_k)
         V = hook("V", self._split(v.reshape(B, -1, H)))
         if ctx.memory is not None:
             K, V = ctx.memory.keys_values(K, V)
         rotated_Q, rotated_K, bias, terms = self._apply_terms(params, Q, K, ctx)
+        rng = ctx.dropout("attention_weights", self.rate)
+        if ctx.forward_only and hook is no_hook and rng is None and not self.reads_weights:
+            context = blockwise_attention_value(rotated_Q, rotated_K, V, ctx.real_keys(), bias=bias,
+                                                allowed=self._allowed(ctx))
+            return select.from_grid(self._join(context)), {}, (None, None, None)
         context, attend = blockwise_attention_forward(
-            rotated_Q, rotated_K, V, ctx.real_keys(), self.rate, ctx.dropout("attention_weights", self.rate), hook,
-            bias=bias, allowed=self._allowed(ctx))
+            rotated_Q, rotated_K, V, ctx.real_keys(), self.rate, rng, hook, bias=bias, allowed=self._allowed(ctx))
         context, more = self._more_values(params, context, attend, ctx)
         context = hook("context", context)                                       # (B, A, m, d_k)
-        joined, gate = self._gate(params, select.from_grid(self._join(context)), asking, ctx)             # (M, H)
-        y, output = self.output.forward(params, joined)
-        return hook("attention_output", y), {
+        return select.from_grid(self._join(context)), {
             "Q": Q, "K": K, "V": V, "scores": Deferred(lambda: attend.scores),
-            "attention_weights": Deferred(lambda: attend.weights), "context": context,
-            "_ops": (query, key, value, terms, attend, more, gate, output)}
+            "attention_weights": Deferred(lambda: attend.weights), "context": context}, (terms, attend, more)
 
     def backward(self, dy: Array, cache: dict[str, Any], grads: Gradients, ctx: Context) -> Array:
         """dy (M, H) -> dx (B*T, H)."""

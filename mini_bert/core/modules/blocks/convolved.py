@@ -14,7 +14,7 @@ import numpy as np
 from ....errors import ConfigError
 from ...arrays import Array
 from ...config import ModelConfig
-from ...context import Context
+from ...context import Context, joined
 from ...formulas import Formula, Steps, StepSpec, sum_of
 from ...hooks import Hook
 from ...module import Layout, Norm, Sizes
@@ -53,8 +53,9 @@ class ConvolvedLayer(PostLNLayer):
             return PostLNLayer.forward(self, params, x, ctx)
         y, inner = PostLNLayer.forward(self, params, x, ctx.but(hook=_renamed(ctx.hook)))          # (M, H)
         select, hook = ctx.select, ctx.hook
-        near, width = neighbours_forward(self._real(x, ctx).reshape(select.B, select.T, -1), self.width)
-        asked = hook("neighbours", select.take(near.reshape(len(x), -1)))                # (M, width H)
+        near = joined([neighbours_forward(self._real(x[rows], one).reshape(one.select.B, one.select.T, -1), self.width)
+                       [0].reshape(one.select.tokens, -1) for one, _, rows in ctx.parts()])
+        asked = hook("neighbours", select.take(near))                                    # (M, width H)
         convolved, convolve = self.convolve.forward(params, asked)
         convolved = hook("convolved", convolved)
         convolved, drop = dropout_forward(convolved, self.rate, ctx.dropout("convolution", self.rate))
@@ -62,7 +63,7 @@ class ConvolvedLayer(PostLNLayer):
         total = hook("convolution_residual", y + hook("convolution_activation", active))
         z, ln3 = self.ln3.forward(params, total)
         z = hook("hidden", z)
-        return z, {**inner, "hidden": z, "_convolution": (inner, width, convolve, drop, activation, ln3)}
+        return z, {**inner, "hidden": z, "_convolution": (inner, self.width, convolve, drop, activation, ln3)}
 
     def backward(self, dz: Array, cache: Cache, grads: Gradients, ctx: Context) -> Array:
         if not self.convolves:

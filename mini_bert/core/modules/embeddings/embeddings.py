@@ -67,10 +67,11 @@ class Embeddings:
 
     def forward(self, params: Parameters, ids: IntArray, types: IntArray | None,
                 ctx: Context) -> tuple[Array, dict[str, Any]]:
-        """ids (B, T), types (B, T), all zeros if None -> x (B*T, H)."""
+        """ids (B, T), types (B, T), all zeros if None -> x (B*T, H). Of groups, both are rows (sum of B*T,)."""
         x, tokens = embedding_forward(params[self.tokens.name], ids.reshape(-1))         # (B*T, H)
         x = ctx.hook("token_vectors", x)
-        self.positions.forward(params, x.reshape(*ids.shape, -1), ctx)
+        for one, _, here in ctx.parts():
+            self.positions.forward(params, x[here].reshape(one.select.B, one.select.T, -1), one)
         type_lookup = None
         if self.types is not None:
             flat_types = np.zeros(ids.size, np.intp) if types is None else types.reshape(-1)

@@ -37,7 +37,7 @@ class GatedMLP(MLP):
         x = ctx.hook("ffn_input", x)
         hidden, expand = self.expand.forward(params, x)                          # (N, I)
         hidden = ctx.hook("ffn_hidden", hidden)
-        activated, activation = self.activation.forward(hidden, hidden)
+        activated, activation = self.activation.apply(hidden, forward_only=ctx.forward_only)
         activated = ctx.hook("ffn_activation", activated)
         opening, gate = self.gate.forward(params, x)                             # (N, I)
         opening = ctx.hook("ffn_gate", opening)

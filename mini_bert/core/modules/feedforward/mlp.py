@@ -32,7 +32,7 @@ class MLP:
         """x (N, H) -> y (N, H)."""
         hidden, expand = self.expand.forward(params, ctx.hook("ffn_input", x))   # (N, I)
         hidden = ctx.hook("ffn_hidden", hidden)
-        activated, activation = self.activation.forward(hidden, hidden)
+        activated, activation = self.activation.apply(hidden, forward_only=ctx.forward_only)
         activated = ctx.hook("ffn_activation", activated)
         y, contract = self.contract.forward(params, activated)                   # (N, H)
         return ctx.hook("ffn_output", y), {"ffn_activation": activated, "_ops": (expand, activation, contract)}

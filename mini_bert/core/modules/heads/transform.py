@@ -44,7 +44,7 @@ class Transform:
         """hidden (N, H) -> y (N, width)."""
         mapped, linear = self.linear.forward(params, hidden)
         mapped = ctx.hook(f"{self.shown}_hidden", mapped)
-        y, activation = self.activation.forward(mapped, mapped)
+        y, activation = self.activation.apply(mapped, forward_only=ctx.forward_only)
         y, ln = ctx.hook(f"{self.shown}_activation", y), None
         if self.ln is not None:
             y, ln = self.ln.forward(params, y)

@@ -56,15 +56,17 @@ class EnhancedDecoder(PlainStack):
     @staticmethod
     def _positions(ctx: Context) -> IntArray:
         """Of each token that is computed to the end, (M,)."""
-        rows = np.arange(ctx.select.M) if ctx.select.rows is None else ctx.select.rows
-        return rows % ctx.select.T + ctx.earlier
+        parts = [(one, np.arange(one.select.M) if one.select.rows is None else one.select.rows)
+                 for one, _, _ in ctx.parts()]
+        return np.concatenate([rows % one.select.T + one.earlier for one, rows in parts])
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
         """x (B*T, H) -> the decoder's output (M, H), one row for each selected token."""
         table = params[self.P.name]
-        if ctx.earlier + ctx.select.T > len(table):
-            raise InputError(f"There are {len(table)} positions; {ctx.earlier} tokens and {ctx.select.T} more do not "
-                             "fit.")
+        for one, _, _ in ctx.parts():
+            if one.earlier + one.select.T > len(table):
+                raise InputError(f"There are {len(table)} positions; {one.earlier} tokens and {one.select.T} more do "
+                                 "not fit.")
         x, caches = self._through(params, x, range(self.below), ctx)
         positions = ctx.hook("decoder_vectors", table[self._positions(ctx)])
         asks = ctx.hook("decoder_queries", ctx.select.take(x) + positions)       # (M, H)

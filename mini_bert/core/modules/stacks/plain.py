@@ -67,7 +67,7 @@ class PlainStack:
 
     def _run(self, params: Parameters, x: Array, depth: int, ctx: Context) -> tuple[Array, dict[str, Any]]:
         """One layer, and what the pass keeps of it."""
-        inside = self._at(ctx, depth)
+        inside = ctx.each(lambda one: self._at(one, depth))
         y, cache = self.layers[depth].forward(params, x, inside)
         if ctx.recompute:
             cache = {"x": x, "hidden": y, "_again": (params, x, inside)}

@@ -19,12 +19,14 @@ class RecurrentStack(PlainStack):
     remembers: ClassVar[bool] = True
 
     def forward(self, params: Parameters, x: Array, ctx: Context) -> tuple[Array, list[dict[str, Any]]]:
+        if ctx.groups:                                        # several lengths have no common memory
+            return super().forward(params, x, ctx)
         attended: dict[str, Array] = {}
 
         def keep(name: str, value: Array) -> Array:
             value = ctx.hook(name, value)
             if name.startswith("attention_input_"):
-                attended[name] = value[: ctx.select.B * ctx.select.T]           # of two streams the first
+                attended[name] = value[: ctx.select.tokens]           # of two streams the first
             return value
 
         y, caches = super().forward(params, x, ctx.but(hook=keep))

@@ -144,7 +144,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _ContentError(f"the key {next(n for n in names if names.count(n) > 1)[:100]!r} is there twice")
+        raise _ContentError(f"the key {next(n for n in names if names.count(n) > 1)[:100]!r} appears twice")
     return made
 
 

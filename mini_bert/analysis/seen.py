@@ -93,7 +93,7 @@ class SeenStep:
 def seen_by_config(model: ModelConfig, training: TrainingConfig, corpus: Corpus, step: int, rows: int = 3) -> SeenStep:
     """What a new run with this config would see. Masking weights that learn are as they begin."""
     if training.budget:
-        raise ConfigError("With a budget of time nobody knows before the run how many steps it has; give a number with "
+        raise ConfigError("With a time budget, the number of steps is not known before the run; give a number with "
                           "training.budget= and training.steps=N.")
     require_fitting(corpus, model)
     training = training.resolved(model)

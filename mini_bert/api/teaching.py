@@ -26,7 +26,7 @@ class Teaching:
         if teacher is None and (given or unlabelled is not None):
             option = next(iter(given), "unlabelled")
             name = option if option in ("temperature", "augment", "unlabelled") else f"teacher_{option}"
-            raise ConfigError(f"{name} is about a teacher; name one with teacher.")
+            raise ConfigError(f"{name} needs a teacher; name one with teacher.")
         if teacher is not None and curve:
             raise ConfigError("curve measures how many labels a model needs, and a teacher adds to them; give one of "
                               "them.")

@@ -1,8 +1,8 @@
-"""What a pass knows beside its input: one object instead of a long list of arguments.
+"""What a pass knows besides its input: one object instead of a long list of arguments.
 
 The same Context goes down through all modules of a pass, forward and backward. A stack hands each layer its own
-version (`in_layer`), whose hook and dropout carry the layer's number. Nothing of a pass is kept on a module, so one
-module can be applied twice, or by two threads.
+version (`in_layer`), whose hook and dropout carry the layer's number. A module stores nothing about a pass, so it can
+be applied twice, or by two threads.
 """
 
 from collections.abc import Callable

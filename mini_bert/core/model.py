@@ -2,7 +2,7 @@
 
     ids -> x_0 -> layer 0 -> ... -> layer L-1 -> LN -> head -> logits
 
-Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
+Forward passes store nothing on the model; the cache that they return has everything that the backward pass needs.
 """
 
 from collections.abc import Mapping

@@ -136,8 +136,8 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
             return
         counts = figures.get(f"{self.main}_tally")
         if counts is None:
-            raise ConfigError(f"masking_weights: the objective {self.main} does not say which tokens it has found; its "
-                              "add_gradients must return self.tally(targets, found) beside its losses.")
+            raise ConfigError(f"masking_weights: the objective {self.main} does not report which tokens it predicted "
+                              "correctly; its add_gradients must return self.tally(targets, found) beside its losses.")
         rate = self._masking.rate_at(Step(step - 1, step.total if isinstance(step, Step) else 0))
         self.masking_weights.learn(step, counts, rate)
 

@@ -125,7 +125,7 @@ def test_a_causal_model_continues_and_scores_but_fills_no_mask(tokenizer):
     assert str(found) == "good film" + "".join(heard)
     assert found == model.generate("good film", 5, seed=1)
     assert model.score("good film").measure == "log-likelihood"
-    with pytest.raises(InputError, match="do not see what comes after"):
+    with pytest.raises(InputError, match="do not see later ones"):
         model.fill_mask("good [MASK]")
 
 

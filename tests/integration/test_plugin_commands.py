@@ -97,7 +97,7 @@ def test_a_run_is_opened_as_its_best_or_else_its_final_model(tmp_path):
     (folder / "checkpoints" / "step-3").mkdir(parents=True)
     assert model_directory(folder) == folder                              # not a run
     (folder / "config.yaml").write_text("model: {}")
-    with pytest.raises(CheckpointError, match=r"The run .*run has no model yet, neither best nor final: continue training"):
+    with pytest.raises(CheckpointError, match=r"The run .*run has no model yet, neither best nor final: continue"):
         model_directory(folder)
     for name in ("final", "best"):
         (folder / name).mkdir()

@@ -134,7 +134,8 @@ def test_a_run_without_a_loss_of_words_is_examined_and_reported(config, settings
     assert found.baselines.uniform is None
     assert "its main loss does not predict words" in found.left_out["still at uniform"]
     page = run_page(RunRecord.read(run))
-    for words in ("generator, held out", "majority accuracy", "replaced tokens recall", "cannot be compared with guessing by frequency"):
+    for words in ("generator, held out", "majority accuracy", "replaced tokens recall",
+                  "cannot be compared with guessing by frequency"):
         assert words in page
 
 

@@ -1,4 +1,4 @@
-"""The names that the first outline has for variants, optimisers and ways to train, over the words of a config.
+"""The names of the original outline for variants, optimisers and training methods, as thin wrappers of config words.
 
 Each of them is a word in a slot; these names choose the words (docs/equivalents.md has the table).
 """

@@ -1,4 +1,4 @@
-"""What a training run sees at a step: its sequences, what is masked in them, and how both were chosen."""
+"""What a training run sees at a step: its sequences, their masked tokens, and how both were chosen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a fine-tuning was told about a teacher, checked before anything is trained."""
+"""The teacher options of fine-tuning, checked before anything is trained."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -40,7 +40,7 @@ class Teaching:
         return [name for name in (self.teacher, self.unlabelled) if name is not None]
 
     def options(self) -> dict[str, Any]:
-        """What a cached result depends on, beside the files."""
+        """What a cached result depends on, besides the files."""
         return {} if self.teacher is None else {"teacher": self.config.to_dict(), "unlabelled": self.unlabelled}
 
     def examples(self, task: Task[Any], threads: int, seed: int,

@@ -45,7 +45,7 @@ class Dropout:
 
 
 class Memory(Protocol):
-    """Earlier tokens that attention reads beside those of the pass: of a text that is read part by part.
+    """Earlier tokens that attention reads in addition to those of the pass, for a text that is read part by part.
 
     `length` of them come before the first token of the pass. A recurrent stack keeps the rows that its layers were
     given, and their keys are computed again; a generator keeps the keys and values themselves.

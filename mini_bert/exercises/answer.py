@@ -1,4 +1,4 @@
-"""A learner's answer: a file whose functions are run in a process of their own.
+"""A learner's answer: a file whose functions run in a separate process.
 
 The grader, in this process, sends inputs and receives arrays. An answer that loops forever, ends its process, takes
 all memory or replaces functions harms only the other process, which is ended. An exception in it becomes one sentence

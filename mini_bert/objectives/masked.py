@@ -153,7 +153,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
 
 def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int:
-    """Numbers in memory at the peak of a backward from so many rows, each with so many outputs."""
+    """Numbers in memory at the peak of a backward pass from this many rows, each with this many outputs."""
     config = model.config
     tokens = sequences * config.max_seq_length
     kept = model.modules.floats(Sizes(tokens, rows, config.max_seq_length))

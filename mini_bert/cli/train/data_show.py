@@ -180,7 +180,7 @@ def _row(vocabulary: Vocabulary, number: int, row: SeenRow) -> Table:
 
 
 def _tokens(vocabulary: Vocabulary, weights: SeenWeights, most: int) -> Table:
-    """The tokens with the highest weights beside those with the lowest."""
+    """The tokens with the highest weights next to those with the lowest."""
     made = table("most asked for", "weight", "found", "", "least asked for", "weight ", "found ",
                  right=("weight", "found", "weight ", "found "))
     order = weights.by_weight()

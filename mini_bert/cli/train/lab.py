@@ -104,7 +104,7 @@ def _losses(found: Comparison) -> Table:
 
 
 def _measured(found: Comparison) -> list[Any]:
-    """The row of every model, beside what is no model; fine-tuning in a table of its own."""
+    """The row of every model, and of baselines that are not models; fine-tuning has a separate table."""
     trained = any(row.trained for row in found.rows)
     cost = ("params", *(("tokens", "seconds") if trained else ()))
     numbers = (*cost, *(figure.heading for figure in ZERO_SHOT))

@@ -18,7 +18,8 @@ from .pseudo_likelihood import Likelihoods, ProgressCallback, pseudo_log_likelih
 
 def text_scores(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, variants: Sequence[str] = ("token",),
                 threads: int = 0, progress: ProgressCallback | None = None) -> Likelihoods:
-    """A score for each text, higher for the likelier. Variants beside `token` are for models that fill masks."""
+    """A score for each text, higher for the more likely one. Variants other than `token` are for models that fill
+    masks."""
     modules = model.modules
     if not modules.has_logits:
         raise InputError("This model has no head, so it cannot compare texts; it needs one for words or for replaced "

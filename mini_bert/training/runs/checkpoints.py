@@ -151,7 +151,7 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 
 
 def remove_newer(folder: Path, step: int) -> None:
-    """Remove what stands in the way of a run that goes on from `step`: newer checkpoints, and leftovers."""
+    """Remove what is in the way of a run that continues from `step`: newer checkpoints, and leftovers."""
     for path in filter(_is_ours, list_checkpoints(folder)):
         if int(path.name[5:]) > step:
             remove_directory(path, _busy(path))

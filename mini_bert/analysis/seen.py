@@ -148,7 +148,7 @@ def _by_objective(objective: CorpusObjective[Any, Any], batches: Any,
 
 def _batch(objective: CorpusObjective[Any, Any], source: Any, batch: Any, step: Step, rows: int) -> SeenBatch:
     if not isinstance(source, MLMBatches):
-        raise ConfigError(f"The objective {objective.main} makes batches of a kind of its own, which cannot be shown.")
+        raise ConfigError(f"The objective {objective.main} makes its own kind of batches, which cannot be shown.")
     stage = source.stage(step) if hasattr(batch, "mask_positions") else source
     mask = batch.attention_mask
     asked = getattr(batch, "mask_positions", np.zeros_like(mask))

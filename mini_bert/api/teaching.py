@@ -28,10 +28,10 @@ class Teaching:
             name = option if option in ("temperature", "augment", "unlabelled") else f"teacher_{option}"
             raise ConfigError(f"{name} needs a teacher; name one with teacher.")
         if teacher is not None and curve:
-            raise ConfigError("curve measures how many labels a model needs, and a teacher adds to them; give one of "
-                              "them.")
+            raise ConfigError("curve measures how many labels a model needs, but a teacher adds labels; give only one "
+                              "of the two.")
         if "temperature" in given and self.config.loss == "squared":
-            raise ConfigError("temperature softens the probabilities of teacher_loss kl; squared has none.")
+            raise ConfigError("temperature applies only to teacher_loss kl, not to squared.")
         self.saved: SavedTask | None = None if teacher is None else load_task(teacher)
         self.texts: list[Labelled] = [] if unlabelled is None else _texts(unlabelled)
 

@@ -142,7 +142,7 @@ class MiniBERT:
                  hook: Hook = no_hook) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`. See encode_backward."""
         if cache.head is None:
-            raise InputError("This cache is of encode(), which computes no logits; use forward().")
+            raise InputError("This cache comes from encode(), which computes no logits; use forward().")
         if self.modules.finds_replaced:
             flat = check_floats(as_array(dlogits, "dlogits")[..., None], "dlogits", cache.shape_of(1), dtype=self.dtype)
         else:

@@ -81,8 +81,8 @@ def register(slot: str, word: str) -> Callable[[Named], Named]:
     if slot not in SLOTS:
         raise ConfigError(f"There is no slot {slot!r}; {_choices(slot, list(SLOTS))}")
     if not re.fullmatch(r"[a-z]\w*", word):
-        raise ConfigError(f"A word of a config is made of letters, digits and _, and begins with a small letter; "
-                          f"{word!r} is not.")
+        raise ConfigError(f"A word in a config consists of letters, digits and _, and starts with a small letter; "
+                          f"{word!r} does not.")
     file = sys._getframe(1).f_code.co_filename
     if not Path(file).is_relative_to(_PACKAGE):
         from . import modules  # noqa: F401  (the built-in words come first, so that none is replaced)

@@ -208,7 +208,7 @@ def test_an_interrupted_fit_continues(one_line, tmp_path):
     ({"changes": ["training.rate=1"]}, ConfigError, "nearest valid key"),
     ({"start": "mini", "vocab_size": 100}, ConfigError, "has its own vocabulary"),
     ({"start": "nowhere"}, CheckpointError, "no directory nowhere"),
-    ({"start": "mini", "cased": True}, ConfigError, "has its own vocabulary"),
+    ({"start": "mini", "cased": True}, ConfigError, "determines the casing"),
     ({"start": "mini", "changes": ["model.num_layers=2"]}, ConfigError, "cannot be changed"),
     ({"new_words": 5}, ConfigError, "needs an initial model"),
     ({"seed": -1}, ConfigError, "seed must be at least 0"),

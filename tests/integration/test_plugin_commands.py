@@ -111,7 +111,7 @@ def test_a_run_is_opened_as_its_best_or_else_its_final_model(tmp_path):
 
 @pytest.mark.parametrize(("name", "said"), [
     ("numpy", "'numpy' is the name of a Python module"), ("json", "name of a Python module"),
-    ("lambda", "'lambda' is a word of Python's own"), ("match", "a word of Python's own"),
+    ("lambda", "'lambda' is a Python keyword"), ("match", "is a Python keyword"),
     ("gelu", "'gelu' among the words of activation already"), ("Mine", "use small letters")])
 def test_a_name_that_clashes_is_refused(tmp_path, name, said):
     assert said in str(CliRunner().invoke(app, ["new", "variant", name]).exception)

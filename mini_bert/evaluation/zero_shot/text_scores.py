@@ -27,7 +27,7 @@ def text_scores(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, 
     if not (modules.causal or modules.finds_replaced):
         return pseudo_log_likelihoods(model, tokenizer, texts, variants=variants, threads=threads, progress=progress)
     if list(variants) != ["token"]:
-        raise InputError("Whole words are masked for a model that fills masks; this one does not.")
+        raise InputError("Whole words can be masked only if the model fills masks; this one does not.")
     score = original_log_odds if modules.finds_replaced else causal_log_likelihoods
     return score(model, tokenizer, texts, threads=threads, progress=progress)
 

@@ -127,7 +127,7 @@ class ModernBertLayout(HuggingFaceLayout):
                                    ("full_attention", "global_rope_theta", 160_000.0)):
             turn = (found.get(kind) or {}) if isinstance(found, dict) else None
             if not isinstance(turn, dict) or turn.get("rope_type", "default") != "default":
-                raise ConfigError("rope_parameters is supported with the rope_type default alone.")
+                raise ConfigError("rope_parameters is supported only with the rope_type default.")
             theta = turn.get("rope_theta", config.get(key))
             theta = default if theta is None else theta
             if isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < float("inf"):

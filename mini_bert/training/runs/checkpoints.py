@@ -127,7 +127,7 @@ def read_arrays(file: Path, like: Mapping[str, Array]) -> dict[str, Array]:
         raise CheckpointError(f"{file} cannot be read: {error}.") from None
     if any(name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype
            for name, array in like.items()):
-        raise CheckpointError(f"{file} is not of this model, objective and optimiser.")
+        raise CheckpointError(f"{file} does not belong to this model, objective and optimiser.")
     return arrays
 
 

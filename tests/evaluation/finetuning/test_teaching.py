@@ -152,10 +152,10 @@ def test_what_cannot_be_taught_is_refused_before_training(data, teacher, tmp_pat
                           ({"teacher": data / "model"}, "is not a task model"),
                           ({"teacher": teacher, "teacher-weight": 2}, "weight must be above 0 and at most 1, not 2"),
                           ({"teacher": teacher, "teacher-loss": "mse"}, "must be one of kl, squared, not 'mse'"),
-                          ({"teacher": teacher, "teacher-loss": "squared", "temperature": 3}, "squared has none"),
+                          ({"teacher": teacher, "teacher-loss": "squared", "temperature": 3}, "kl, not to squared"),
                           ({"teacher": teacher, "temperature": 0}, "temperature must be above 0, not 0")):
         assert said in refused(*command(data, **options))
-    assert "give one of them" in refused(*command(data, teacher=teacher), "--curve")
+    assert "give only one of the two" in refused(*command(data, teacher=teacher), "--curve")
     assert "this one's answers are one label per chosen token" in refused(
         *command(data, ".conll", task="ner", teacher=teacher))
     assert "the data both, other" in refused(*command(data, ".pairs.tsv", teacher=teacher))

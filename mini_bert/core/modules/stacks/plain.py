@@ -82,7 +82,7 @@ class PlainStack:
         if "_again" in cache:
             _, cache = layer.forward(*cache["_again"])
         elif "_forward_only" in cache:
-            raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+            raise InputError("This cache comes from a pass with forward_only, which keeps nothing for a backward pass.")
         else:
             cache = ctx.activations.opened(cache)
         dx = layer.backward(dy, cache, grads, self._at(ctx, depth))

@@ -1,4 +1,4 @@
-"""The names that the first outline has for variants, optimisers and ways to train, over the words of a config.
+"""The names of the original outline for variants, optimisers and training methods, as thin wrappers of config words.
 
 Each of them is a word in a slot; these names choose the words (docs/equivalents.md has the table).
 """
@@ -161,7 +161,7 @@ def _learned(counts: npt.NDArray[Any]) -> AdaptiveWeights:
     if counts.ndim != 2 or len(counts) != 2 or counts.dtype.kind not in "iu" or not (counts[1] >= 0).all() \
             or not (counts[1] <= counts[0]).all():
         raise InputError("model_performance must be an accuracy, or two rows of whole numbers: how often each token "
-                         "was asked for, and how often it was found.")
+                         "was masked, and how often it was predicted.")
     weights = AdaptiveWeights(np.ones(counts.shape[1], bool))
     table = next_weights(np.full(counts.shape[1], _LEAST_HIDDEN), counts.astype(np.int64), _LEAST_HIDDEN)
     weights.tables = table, table, 0

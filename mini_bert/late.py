@@ -1,7 +1,7 @@
 """Parts of the package that add to the tables of lower parts, imported when such a table is first used.
 
-`core` knows no other layout of files than its own, and `text` nothing of the hub; they ask here, so that importing the
-package imports neither, and using it misses neither.
+`core` knows only its own file layout, and `text` knows nothing about the hub; both ask here, so that importing the
+package does not import these parts, but using it finds them.
 """
 
 from importlib import import_module

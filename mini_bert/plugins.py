@@ -55,7 +55,7 @@ def failure_of_variant(error: BaseException) -> str | None:
 
 
 def _is_own(file: Path, files: list[Path], folders: set[Path]) -> bool:
-    """Is it one of the user's files, or a file beside one that it imports?"""
+    """Is it one of the user's files, or a file next to one that it imports?"""
     beside = any(file.is_relative_to(folder) for folder in folders)
     return file in files or (beside and "site-packages" not in file.parts
                              and not file.is_relative_to(Path(__file__).parent))

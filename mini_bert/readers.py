@@ -134,7 +134,7 @@ def parse_json(data: bytes | str, error: type[MiniBertError], source: str) -> An
     except UnicodeDecodeError as reason:
         raise error(f"{source} cannot be read as JSON: byte {reason.start} is not UTF-8.") from None
     except UnicodeEncodeError:
-        raise error(f"{source} cannot be read as JSON: it has half of a surrogate pair.") from None
+        raise error(f"{source} cannot be read as JSON: it has an unpaired surrogate.") from None
     except ValueError as reason:
         raise error(f"{source} cannot be read as JSON: {_line(reason)}.") from None
     return content
@@ -144,7 +144,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _ContentError(f"the key {next(n for n in names if names.count(n) > 1)[:100]!r} is there twice")
+        raise _ContentError(f"the key {next(n for n in names if names.count(n) > 1)[:100]!r} appears twice")
     return made
 
 

@@ -71,7 +71,7 @@ class Workers:
 
 @contextmanager
 def workers(threads: int = 0) -> Iterator[Workers]:
-    """Workers for as long as the block runs; as many as there are cores for 0. BLAS has one thread meanwhile."""
+    """Workers for the duration of the block; 0 means one per core. Meanwhile BLAS uses one thread."""
     keep_freed_memory()
     made = Workers(threads or available_cores())
     try:

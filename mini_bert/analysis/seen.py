@@ -1,4 +1,4 @@
-"""What a training run sees at a step: its sequences, what is masked in them, and how both were chosen."""
+"""What a training run sees at a step: its sequences, their masked tokens, and how both were chosen."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class SeenStep:
 def seen_by_config(model: ModelConfig, training: TrainingConfig, corpus: Corpus, step: int, rows: int = 3) -> SeenStep:
     """What a new run with this config would see. Masking weights that learn are as they begin."""
     if training.budget:
-        raise ConfigError("With a budget of time nobody knows before the run how many steps it has; give a number with "
+        raise ConfigError("With a time budget, the number of steps is not known before the run; give a number with "
                           "training.budget= and training.steps=N.")
     require_fitting(corpus, model)
     training = training.resolved(model)
@@ -148,7 +148,7 @@ def _by_objective(objective: CorpusObjective[Any, Any], batches: Any,
 
 def _batch(objective: CorpusObjective[Any, Any], source: Any, batch: Any, step: Step, rows: int) -> SeenBatch:
     if not isinstance(source, MLMBatches):
-        raise ConfigError(f"The objective {objective.main} makes batches of a kind of its own, which cannot be shown.")
+        raise ConfigError(f"The objective {objective.main} makes its own kind of batches, which cannot be shown.")
     stage = source.stage(step) if hasattr(batch, "mask_positions") else source
     mask = batch.attention_mask
     asked = getattr(batch, "mask_positions", np.zeros_like(mask))

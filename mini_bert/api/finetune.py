@@ -36,7 +36,7 @@ OPTIONS = ("epochs", "optimiser", "learning_rate", "batch_size", "threads", "see
 
 @dataclass(frozen=True, repr=False)
 class FinetuneResult(Printed):
-    """A fine-tuned model, and what it scores beside random weights and simple baselines."""
+    """A fine-tuned model, and its scores next to those of random weights and simple baselines."""
 
     task: str
     head: str
@@ -151,7 +151,7 @@ class Finetuning:
             raise ConfigError("forgetting needs a model with an MLM head, which this one does not have.")
 
     def key(self) -> dict[str, Any]:
-        """What the result depends on, beside the files."""
+        """What the result depends on, besides the files."""
         return {"task": self.guess.task, "head": self.head_word, "config": self.config.to_dict(), "seeds": self.seeds,
                 "seed": self.seed, "max_samples": self.max_samples, "random_init": self.random_init,
                 "curve": self.curve, "forgetting": self.forgetting, "test": self.test, "find_lr": self.find_lr,

@@ -1,4 +1,4 @@
-"""Listeners hear of fine-tuning as they hear of pre-training: of its beginning, each step, and each evaluation."""
+"""Listeners follow fine-tuning as they follow pre-training: its beginning, each step, and each evaluation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -222,14 +222,14 @@ class Pipeline:
         if what == "predict" and self.task is None:
             return "it has no head for a task; mini_bert.finetune trains one"
         if what == "generate" and not (modules.can_be_causal and modules.predicts_words):
-            return "its tokens see what comes after them; a causal model, such as mini-gpt or a GPT-2, can"
+            return "it is not causal; use a causal model, such as mini-gpt or a GPT-2"
         if what == "score" and not modules.has_logits:
             return "it has no head for words or for replaced tokens"
         if what == "fill_mask" or (what == "explain" and not self._labels_texts()):
             if not modules.predicts_words:
                 return "it has no head for words"
             if modules.causal:
-                return "its tokens do not see what comes after them"
+                return "it is causal, so its tokens do not see later ones"
             if "mask" not in self.tokenizer.vocabulary.roles:
                 return "its vocabulary has no [MASK]"
         return None

@@ -1,4 +1,4 @@
-"""What a pipeline's methods return: small objects that print as a person would want to read them."""
+"""The results of a pipeline's methods: small objects that print in readable form."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -1,4 +1,4 @@
-"""What a fine-tuning was told about a teacher, checked before anything is trained."""
+"""The teacher options of fine-tuning, checked before anything is trained."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -26,12 +26,12 @@ class Teaching:
         if teacher is None and (given or unlabelled is not None):
             option = next(iter(given), "unlabelled")
             name = option if option in ("temperature", "augment", "unlabelled") else f"teacher_{option}"
-            raise ConfigError(f"{name} is about a teacher; name one with teacher.")
+            raise ConfigError(f"{name} needs a teacher; name one with teacher.")
         if teacher is not None and curve:
-            raise ConfigError("curve measures how many labels a model needs, and a teacher adds to them; give one of "
-                              "them.")
+            raise ConfigError("curve measures how many labels a model needs, but a teacher adds labels; give only one "
+                              "of the two.")
         if "temperature" in given and self.config.loss == "squared":
-            raise ConfigError("temperature softens the probabilities of teacher_loss kl; squared has none.")
+            raise ConfigError("temperature applies only to teacher_loss kl, not to squared.")
         self.saved: SavedTask | None = None if teacher is None else load_task(teacher)
         self.texts: list[Labelled] = [] if unlabelled is None else _texts(unlabelled)
 
@@ -40,7 +40,7 @@ class Teaching:
         return [name for name in (self.teacher, self.unlabelled) if name is not None]
 
     def options(self) -> dict[str, Any]:
-        """What a cached result depends on, beside the files."""
+        """What a cached result depends on, besides the files."""
         return {} if self.teacher is None else {"teacher": self.config.to_dict(), "unlabelled": self.unlabelled}
 
     def examples(self, task: Task[Any], threads: int, seed: int,

@@ -1,4 +1,5 @@
-"""Where the time of a training step goes: processor time and memory by operation, beside the products alone.
+"""Where the time of a training step goes: processor time and memory by operation, compared with the matrix products
+alone.
 
 A step runs on one thread while Python reports each call and return. The time between two reports belongs to the
 innermost operation that is running: what an operation calls of NumPy counts for it, and what it calls of other

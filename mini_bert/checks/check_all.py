@@ -1,4 +1,4 @@
-"""All that can be proved by numbers: every operation, every parameter of every kind of model, every formula."""
+"""All numerical checks: every operation, every parameter of every kind of model, every formula."""
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches

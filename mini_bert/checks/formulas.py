@@ -1,4 +1,5 @@
-"""Are the formulas that a model shows true? Each is evaluated from its text, and compared with the model's own numbers.
+"""Are the displayed formulas of a model correct? Each is evaluated from its text, and compared with the model's own
+numbers.
 
 A module describes its steps by formulas (core/formulas.py), which the explorer and the pages show. Nothing in a pass
 reads them, so a wrong one would harm no gradient; here its value in float64, computed from the inputs of the step, must
@@ -73,7 +74,7 @@ def _gradients(name: str, passed: BackwardPass) -> Iterator[FormulaResult]:
 
 
 def _known(passed: BackwardPass) -> Callable[[BackwardStep], Mapping[str, Any]]:
-    """What formulas of gradients name beside values, gradients and parameters."""
+    """The names in formulas of gradients that are not values, gradients or parameters."""
     forward, model = passed.forward, passed.forward.model
     operands = forward.steps[1].operands
     assert operands is not None

@@ -22,16 +22,16 @@ COMMANDS = {
         "selftest": ("learn.selftest:selftest_command", "Check that the installation computes what it should."),
         "gradcheck": ("learn.gradcheck:gradcheck_command", "Check every gradient against finite differences."),
         "exercise": ("learn.exercise:app", "Write backward passes and find planted bugs, graded."),
-        "new": ("learn.new:app", "Begin a variant of your own, or a folder to practise in."),
+        "new": ("learn.new:app", "Start a variant of your own, or make a folder to practise in."),
     },
     "Train": {
-        "fit": ("train.fit:fit_command", "Make a model of your own text in one command."),
+        "fit": ("train.fit:fit_command", "Train a model on your own text in one command."),
         "tokenizer": ("train.tokenizer:app", "Learn a vocabulary; encode, decode and inspect text."),
-        "data": ("train.data:app", "Prepare a corpus for training, or look into one."),
+        "data": ("train.data:app", "Prepare a corpus for training, or inspect one."),
         "pretrain": ("train.pretrain:pretrain_command", "Pre-train a model on a corpus."),
         "resume": ("train.pretrain:resume_command", "Continue a run from its newest checkpoint."),
         "finetune": ("train.finetune:finetune_command", "Fine-tune a model for a task."),
-        "find-lr": ("train.searches:find_lr_command", "Find a learning rate by a range test."),
+        "find-lr": ("train.searches:find_lr_command", "Find a learning rate by short trial runs."),
         "overfit": ("train.searches:overfit_command", "Overfit one batch, to test model and training."),
         "lab": ("train.lab:lab_command", "Compare training configs over several seeds."),
     },
@@ -51,11 +51,11 @@ COMMANDS = {
         "blimp": ("measure.zero_shot:blimp_command", "Test grammar with minimal pairs."),
         "agreement": ("measure.zero_shot:agreement_command", "Test subject-verb agreement."),
         "facts": ("measure.zero_shot:facts_command", "Test factual knowledge with prompts."),
-        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: when is what learned?"),
+        "timeline": ("measure.timeline:timeline_command", "Measure every snapshot of a run: what is learned when?"),
         "similarity": ("measure.zero_shot:similarity_command", "Test word similarity and analogies."),
     },
     "Look": {
-        "explore": ("look.explore:explore_command", "Look into a model in the browser."),
+        "explore": ("look.explore:explore_command", "Explore a model in the browser."),
         "doctor": ("look.doctor:doctor_command", "Diagnose a training run."),
         "report": ("look.report:report_command", "Write an HTML page about a training run."),
         "plot": ("look.plot:plot_command", "Draw attention, gradients, training curves and more."),
@@ -71,16 +71,16 @@ WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data pr
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
 
-FIRST = """BERT in pure NumPy. Three things to do first:
+FIRST = """BERT in pure NumPy. Three things to try first:
 
   mini-bert fill-mask "They met for the first [MASK] in Paris."
-      the trained model that ships, at work
+      try the trained model that ships with the package
 
   mini-bert explore "They met for the first [MASK] in Paris."
-      every number of a pass, and of its backward, in the browser
+      explore every number of a forward and backward pass in the browser
 
   mini-bert fit pydocs --from mini --budget 2m --out my.model
-      a model of a text: of Python's own documentation, or of your files
+      train a model on Python's own documentation, or on your files
 
 mini-bert --help lists all commands, mini-bert COMMAND --help has examples, and
 mini-bert new practice DIR makes a folder in which all of them run."""

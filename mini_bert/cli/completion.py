@@ -1,4 +1,4 @@
-"""What the shell offers for the value of an option, beside files: names of models and of presets."""
+"""What the shell offers for the value of an option, besides files: names of models and of presets."""
 
 
 def models(incomplete: str) -> list[str]:

@@ -54,4 +54,4 @@ def _value(value: Any, multiple: bool) -> Any:
 ConfigOption = Annotated[str | None, typer.Option(
     "--config", metavar="NAME|FILE", callback=_use, is_eager=True, expose_value=False,
     help="Take options from a YAML file, or from a shipped one: intrinsic or downstream (evaluate), probing (probe), "
-         "finetuning (finetune). Options on the command line win.")]
+         "finetuning (finetune). Options on the command line override it.")]

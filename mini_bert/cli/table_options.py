@@ -8,10 +8,11 @@ from ..errors import InputError
 
 TextColumnOption = Annotated[list[str] | None, typer.Option(
     "--text-column", metavar="NAME", help="The column of the text, by name or number; twice for a pair of texts. "
-    "Default: a usual name, or the column with much the longest texts.", show_default=False)]
+    "Default: a usual name, or the column with by far the longest texts.", show_default=False)]
 LabelColumnOption = Annotated[list[str] | None, typer.Option(
-    "--label-column", metavar="NAME", help="The column of the label; several times for labels with a column of ones "
-    "and zeros each. Default: a usual name, or the only column with few values.", show_default=False)]
+    "--label-column", metavar="NAME", help="The column of the label; may be repeated for labels that each have a "
+                                           "column of ones and zeros. Default: a usual name, or the only column with "
+                                           "few values.", show_default=False)]
 
 
 def one_column(names: list[str] | None) -> str | None:

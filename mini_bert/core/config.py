@@ -1,7 +1,7 @@
 """ModelConfig: the sizes of a model and the words that fill its slots.
 
-The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked up in core/registry.py
-and are compared nowhere else.
+The defaults are Mini-BERT itself. Words such as `activation: gelu` are looked up in core/registry.py and never compared
+elsewhere.
 """
 
 from dataclasses import dataclass

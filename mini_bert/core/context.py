@@ -1,8 +1,8 @@
-"""What a pass knows beside its input: one object instead of a long list of arguments.
+"""What a pass knows besides its input: one object instead of a long list of arguments.
 
 The same Context goes down through all modules of a pass, forward and backward. A stack hands each layer its own
-version (`in_layer`), whose hook and dropout carry the layer's number. Nothing of a pass is kept on a module, so one
-module can be applied twice, or by two threads.
+version (`in_layer`), whose hook and dropout carry the layer's number. A module stores nothing about a pass, so it can
+be applied twice, or by two threads.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ class Dropout:
 
 
 class Memory(Protocol):
-    """Earlier tokens that attention reads beside those of the pass: of a text that is read part by part.
+    """Earlier tokens that attention reads in addition to those of the pass, for a text that is read part by part.
 
     `length` of them come before the first token of the pass. A recurrent stack keeps the rows that its layers were
     given, and their keys are computed again; a generator keeps the keys and values themselves.

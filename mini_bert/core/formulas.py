@@ -1,4 +1,4 @@
-"""Formulas as data: what a step of a pass computes, and what its backward sends back.
+"""Formulas as data: what a step of a pass computes, and what its backward pass returns.
 
 An operation's file carries its Formula beside forward and backward; a module describes its steps by them (StepSpec).
 The explorer, the pages of mathematics and the exercises read them from there. The notation is that of

@@ -1,4 +1,4 @@
-"""Finite differences: is the gradient that a backward computes the slope of what forward computes?
+"""Finite differences: does the gradient that a backward pass computes equal the slope of its forward pass?
 
 For an operation y = f(x) and a random cotangent c, the backward gives d(c . y)/dx. The same number
 comes from two calls of the forward, at x + h and x - h, for every element of x. The cotangent is

@@ -114,7 +114,7 @@ def check_mask(mask: npt.ArrayLike, shape: tuple[int, ...], name: str, beside: s
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be booleans or zeros and ones, not {array.dtype}.")
     if array.dtype.kind != "b" and ((array != 0) & (array != 1)).any():
-        raise InputError(f"{name} must hold zeros and ones alone.")
+        raise InputError(f"{name} must contain only zeros and ones.")
     return array.astype(bool)
 
 

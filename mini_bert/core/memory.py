@@ -1,8 +1,8 @@
-"""Segment recurrence (Transformer-XL): a text is read part by part, and attention reads the part before, too.
+"""Segment recurrence (Transformer-XL): a text is read part by part, and attention also reads the previous part.
 
     K, V = [memory; x] W_K, [memory; x] W_V          Q = x W_Q            for each layer
 
-A layer's memory is the rows that its attention was given for earlier tokens, as numbers that nothing flows back into.
+A layer's memory is the input rows of its attention for earlier tokens; no gradient flows back into them.
 With one of length n in each of L layers, the last hidden state depends on up to L n tokens before its own part:
 
     memory = None

@@ -2,7 +2,7 @@
 
     ids -> x_0 -> layer 0 -> ... -> layer L-1 -> LN -> head -> logits
 
-Forward passes keep nothing on the model; all that the backward needs is in the cache they return.
+Forward passes store nothing on the model; the cache that they return has everything that the backward pass needs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -173,7 +173,7 @@ class MiniBERT:
                  hook: Hook = no_hook) -> None:
         """d loss / d logits, shaped as `forward` returned them: adds every gradient to `grads`. See encode_backward."""
         if cache.head is None:
-            raise InputError("This cache is of encode(), which computes no logits; use forward().")
+            raise InputError("This cache comes from encode(), which computes no logits; use forward().")
         if self.modules.finds_replaced:
             flat = check_floats(as_array(dlogits, "dlogits")[..., None], "dlogits", cache.shape_of(1), dtype=self.dtype)
         else:

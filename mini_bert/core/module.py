@@ -1,4 +1,4 @@
-"""The protocols of a model's parts: the whole vocabulary that a variant has to know.
+"""The protocols of a model's parts: all the interfaces that a variant has to know.
 
 A part holds names and sizes, never arrays: `forward(params, x, ctx)` reads the values from the Parameters that it is
 given and returns its cache; `backward(dy, cache, grads, ctx)` adds to the gradients under the same names. One part

@@ -208,7 +208,7 @@ class Parameters(Mapping[str, Array]):
 
 
 def add_product(dW: Array, x: Array, dy: Array, overwrite: bool = False) -> None:
-    """dW += x^T dy, or dW = x^T dy; a few columns at a time, so that little memory is needed beside it."""
+    """dW += x^T dy, or dW = x^T dy; a few columns at a time, so that little extra memory is needed."""
     if not dW.flags.c_contiguous:                 # a transposed name for another parameter
         dW, x, dy = dW.T, dy, x
     columns = max(1, _AT_A_TIME // len(dW))

@@ -1,7 +1,7 @@
 """The one table from the words of a config to what they name.
 
-A word such as `activation: gelu` is looked up here and compared nowhere. `register` puts a word in a slot, in this
-package's files and in a user's own file alike:
+A word such as `activation: gelu` is looked up here and never compared elsewhere. `register` puts a word in a slot, in
+this package's files and in a user's own file alike:
 
     @register("score_term", "distance_penalty")
     class DistancePenalty: ...
@@ -81,8 +81,8 @@ def register(slot: str, word: str) -> Callable[[Named], Named]:
     if slot not in SLOTS:
         raise ConfigError(f"There is no slot {slot!r}; {_choices(slot, list(SLOTS))}")
     if not re.fullmatch(r"[a-z]\w*", word):
-        raise ConfigError(f"A word of a config is made of letters, digits and _, and begins with a small letter; "
-                          f"{word!r} is not.")
+        raise ConfigError(f"A word in a config consists of letters, digits and _, and starts with a small letter; "
+                          f"{word!r} does not.")
     file = sys._getframe(1).f_code.co_filename
     if not Path(file).is_relative_to(_PACKAGE):
         from . import modules  # noqa: F401  (the built-in words come first, so that none is replaced)
@@ -136,7 +136,7 @@ def find(slot: str, text: str) -> Entry:
     name = parse_word(text, slot).name
     if name not in _TABLE[slot]:
         raise ConfigError(f"{slot}: {name[:100]!r} is not a choice; {_choices(name, words(slot))} "
-                          "A word of your own is made known with --import FILE.")
+                          "Load a word of your own with --import FILE.")
     return _TABLE[slot][name]
 
 

@@ -106,7 +106,7 @@ class TaskModel(MiniBERT):
                  hook: Hook = no_hook) -> None:
         """d loss / d scores, shaped as `forward` returned them: adds every gradient to `grads`."""
         if cache.head is None:
-            raise InputError("This cache is of encode(), which computes no scores; use forward().")
+            raise InputError("This cache comes from encode(), which computes no scores; use forward().")
         ctx, head, shape = cache.head
         ctx = ctx.but(hook=hook)
         dscores = hook("task_scores", check_floats(dlogits, "dlogits", shape, dtype=self.dtype))

@@ -73,7 +73,8 @@ def masked_tokens(batches: Sequence[MLMBatch]) -> tuple[Ints, Ints, Ints]:
 
 
 def tokens_before(batches: Sequence[MLMBatch], distance: int) -> Ints:
-    """The true token so many places before each masked position; the first one of a sequence where there is none."""
+    """The true token at this distance before each masked position, or the first one of the sequence if there is
+    none."""
     places = [(batch.target_ids, *np.nonzero(batch.mask_positions)) for batch in batches]
     return np.concatenate([ids[rows, np.maximum(columns - distance, 0)] for ids, rows, columns in places])
 

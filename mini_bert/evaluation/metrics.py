@@ -80,7 +80,7 @@ def masked_rows(logits: Array, targets: IntArray, mask: BoolArray | None = None)
 def compute_perplexity(loss: float) -> float:
     """exp of the mean loss in nats; infinite where float64 overflows."""
     if isnan(loss) or loss < 0:
-        raise InputError(f"A mean cross-entropy is a number of at least 0, not {loss}.")
+        raise InputError(f"A mean cross-entropy must be a number of at least 0, not {loss}.")
     return exp(loss) if loss < 709 else inf
 
 

@@ -52,8 +52,8 @@ def segment_losses(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", l
     if not 1 <= length <= model.config.max_seq_length:
         raise InputError(f"A segment must have 1 to {model.config.max_seq_length} tokens for this model, not {length}.")
     if memory is not None and (memory < 1 or not model.modules.stack.remembers):
-        raise InputError(f"A memory of {memory} tokens cannot be had: it needs at least one token, and a model whose "
-                         "stack is recurrent.")
+        raise InputError(f"A memory of {memory} tokens is not possible: it needs at least one token, and a model "
+                         "whose stack is recurrent.")
     texts = PackedSequences(corpus, split, _LONGEST)
     numbers = np.arange(len(texts))[:documents]
     numbers = numbers[np.argsort(texts.lengths(numbers), kind="stable")]

@@ -1,4 +1,4 @@
-"""A learner's answer: a file whose functions are run in a process of their own.
+"""A learner's answer: a file whose functions run in a separate process.
 
 The grader, in this process, sends inputs and receives arrays. An answer that loops forever, ends its process, takes
 all memory or replaces functions harms only the other process, which is ended. An exception in it becomes one sentence
@@ -85,7 +85,7 @@ class Answer:
         try:
             return Call(_decoded(reply["result"]), [_decoded(value) for value in reply["arguments"]])
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, MemoryError):
-            raise self._ended("sent something else than its results") from None
+            raise self._ended("sent something other than its results") from None
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send one request and wait for its reply; what goes wrong ends the process."""
@@ -108,7 +108,7 @@ class Answer:
             reply = parse_json(line, DataError, "The reply")
             said, fault, kind = (str(reply.get(key, "")) for key in ("printed", "fault", "kind"))
         except (DataError, AttributeError):
-            raise self._ended("sent something else than its results") from None
+            raise self._ended("sent something other than its results") from None
         sys.stderr.write(said)
         if fault:
             found = getattr(builtins, kind, None)

@@ -1,4 +1,4 @@
-"""Where results are kept that can be computed again: in MINI_BERT_CACHE, or in mini-bert in the user's cache folder."""
+"""The cache folder for results that can be recomputed: MINI_BERT_CACHE, or mini-bert in the user's cache folder."""
 
 import os
 from pathlib import Path

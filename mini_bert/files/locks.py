@@ -1,4 +1,4 @@
-"""Locks that end with the process that holds them, however it ends."""
+"""Locks that are released when the process that holds them ends, however it ends."""
 
 import os
 from pathlib import Path

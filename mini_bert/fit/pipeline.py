@@ -149,12 +149,12 @@ def _caution(request: FitRequest, trainer: Trainer, corpus: Corpus) -> str:
     tokens, parameters = corpus.manifest.tokens, trainer.model.get_parameter_count()
     if request.start is not None:
         return "" if tokens >= _LEAST_TOKENS else (
-            f"The text has only {tokens:,} tokens: the model will learn it by heart, and little from it.")
+            f"The text has only {tokens:,} tokens: the model will memorise it and learn little.")
     if tokens * _PARAMETERS_PER_TOKEN >= parameters:
         return ""
     smaller = "a smaller model (--config small), " if request.config == "mini" else ""
-    return (f"The text has {tokens:,} tokens, few for a model of {parameters:,} parameters: it will be learned by "
-            f"heart. More text, {smaller}or a model that has read others (--from mini) would give a better one.")
+    return (f"The text has {tokens:,} tokens, few for a model of {parameters:,} parameters, which will memorise "
+            f"them. For a better model, use more text, {smaller}or start from a trained model (--from mini).")
 
 
 def _initial(request: FitRequest, tokenizer: Tokenizer) -> MiniBERT | None:
@@ -171,7 +171,8 @@ def _trainer(run: Path, request: FitRequest, tokenizer: WordPieceTokenizer, corp
         if before == request.budget:
             return resume_run(run, data=corpus, listener=listener)
         trainer = resume_run(run, data=corpus, listener=listener, changes=[f"training.budget={request.budget}"])
-        say(f"The budget was {before} and is now {request.budget}: training goes on from step {trainer.state.step:,}.")
+        say(f"The budget was {before} and is now {request.budget}: training continues from step "
+            f"{trainer.state.step:,}.")
         return trainer
     initial = _initial(request, tokenizer)
     model, training = request.settings(initial, len(tokenizer))

@@ -113,7 +113,7 @@ class FitRequest:
         if self.vocab_size is not None:
             raise ConfigError("An initial model has its own vocabulary; give new_words, not vocab_size.")
         if self.cased:
-            raise ConfigError("An initial model has its own vocabulary, which is cased or not; leave out cased.")
+            raise ConfigError("The vocabulary of an initial model determines the casing; leave out cased.")
         if any(change.startswith("model.") for change in self.changes):
             raise ConfigError("The config of an initial model cannot be changed; set only training options.")
         model, tokenizer = load(start), load_tokenizer(start)

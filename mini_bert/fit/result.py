@@ -1,4 +1,4 @@
-"""What a fit gives, and what its figures say in one sentence."""
+"""The result of a fit, with a verdict in one sentence."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -60,7 +60,7 @@ class EqualBudget:
         return cls(kind, amount)
 
     def require_alone(self, changes: Iterable[str], place: str) -> None:
-        """Refuse changes that set the length of a run beside the budget."""
+        """Refuse changes that set the length of a run in addition to the budget."""
         for change in changes:
             if change.partition("=")[0].strip() in ("training.steps", "training.budget"):
                 raise ConfigError(f"{place}: {change} sets the length of a run, which {self.kind}: {self.shown()} sets "

@@ -34,7 +34,7 @@ def done_in_turn(work: Sequence[Work]) -> Iterator[tuple[int, Any]]:
 
 
 def done_at_once(work: Sequence[Work], jobs: int, begins: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
-    """The same with up to `jobs` processes, in the order in which they end; `begins` hears of each beginning."""
+    """The same with up to `jobs` processes, in the order in which they end; `begins` is called at the start of each."""
     if _importing:
         raise ConfigError("This file registers words, so every process of the lab imports it, and it runs the lab "
                           "itself; put what runs the lab under if __name__ == \"__main__\":.")

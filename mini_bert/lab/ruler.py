@@ -98,7 +98,7 @@ class Ruler:
                             "with --heldout 0.01.")
 
     def description(self) -> dict[str, Any]:
-        """What its figures depend on beside the model: sizes, and the content of its data."""
+        """What its figures depend on besides the model: sizes, and the content of its data."""
         files = [*self._pair_files(), *self._verb_files(), *(self._text_files() if self.finetuning else ())]
         return {"sizes": asdict(self.sizes), "finetuning": self.finetuning,
                 "data": blake2b("".join(content_digest(file) for file in files).encode(), digest_size=16).hexdigest()}

@@ -1,5 +1,4 @@
-"""The runs of an experiment, each in a directory of its own: what is finished is not repeated, what was interrupted
-goes on."""
+"""The runs of an experiment, each in its own directory: finished runs are not repeated, interrupted ones continue."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How long a training step of a run takes, beside a step of the config that all runs share.
+"""How long a training step of a run takes, relative to a step of the config that all runs share.
 
 Other work on the machine slows both, so what is measured is a ratio: a step of the one and a step of the other in
 turns, each in processor time on one thread; the medians over the turns. The steps are spread evenly over the

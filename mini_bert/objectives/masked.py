@@ -136,8 +136,8 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
             return
         counts = figures.get(f"{self.main}_tally")
         if counts is None:
-            raise ConfigError(f"masking_weights: the objective {self.main} does not say which tokens it has found; its "
-                              "add_gradients must return self.tally(targets, found) beside its losses.")
+            raise ConfigError(f"masking_weights: the objective {self.main} does not report which tokens it predicted "
+                              "correctly; its add_gradients must return self.tally(targets, found) beside its losses.")
         rate = self._masking.rate_at(Step(step - 1, step.total if isinstance(step, Step) else 0))
         self.masking_weights.learn(step, counts, rate)
 
@@ -153,7 +153,7 @@ class MaskedLM(CorpusObjective[MLMBatch, MLMBatch]):
 
 
 def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int:
-    """Numbers in memory at the peak of a backward from so many rows, each with so many outputs."""
+    """Numbers in memory at the peak of a backward pass from this many rows, each with this many outputs."""
     config = model.config
     tokens = sequences * config.max_seq_length
     kept = model.modules.floats(Sizes(tokens, rows, config.max_seq_length))

@@ -204,5 +204,5 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         return None
 
     def companions(self) -> Mapping[str, MiniBERT]:
-        """Further models that learn, by name; they are saved beside `best` and `final`."""
+        """Further models that are trained, by name; they are saved next to `best` and `final`."""
         return {}

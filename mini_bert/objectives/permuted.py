@@ -22,7 +22,7 @@ from ..text.masking import BoolArray, IntArray
 from ..text.sequences.sequences import PaddedSequences
 from .masked import MaskedLM
 
-SHARE = 6                     # one token of so many is predicted
+SHARE = 6                     # one in this many tokens is predicted
 
 
 def permuted_ranks(ordinary: BoolArray, lots: npt.NDArray[np.uint64]) -> IntArray:
@@ -68,4 +68,4 @@ class PermutedLM(MaskedLM):
         return batch._replace(input_ids=batch.target_ids, mask_positions=ranks > 0, order=ranks)
 
     def floats(self, sequences: int, masking_rate: float) -> int:
-        return super().floats(sequences, 1 / SHARE) * (SHARE + 1) // SHARE       # a query beside every sixth token
+        return super().floats(sequences, 1 / SHARE) * (SHARE + 1) // SHARE       # one query for every sixth token

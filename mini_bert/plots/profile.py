@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ..palette import COLOURS
 from .style import Picture, new_figure, styled
 
-_LEAST = 0.005                # share of a step that has a bar of its own
+_LEAST = 0.005                # smallest share of a step that gets a separate bar
 
 
 @styled

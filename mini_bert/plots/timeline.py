@@ -56,7 +56,7 @@ def plot_timeline(timeline: Mapping[str, Any]) -> Picture:
 
 
 def _shape(count: int, most: int, inches: float) -> tuple[int, int, float]:
-    """Rows and columns for so many panels, nearly even, and the height of a row."""
+    """Rows and columns for this many panels, as even as possible, and the height of a row."""
     rows = ceil(count / most)
     return rows, ceil(count / rows), inches
 
@@ -136,7 +136,7 @@ def _draw_levels(axes: Axes, x: Values, lines: Sequence[Mapping[str, Any]], fact
 
 
 def _label(axes: Axes, lines: Sequence[tuple[str, Values]]) -> None:
-    """The names beside the ends of the lines, moved apart where they would overlap."""
+    """The names next to the ends of the lines, moved apart where they would overlap."""
     low, high = axes.get_ylim()
     known = [(name, number, values[np.isfinite(values)][-1]) for number, (name, values) in enumerate(lines)
              if np.isfinite(values).any()]

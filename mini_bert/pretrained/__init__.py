@@ -28,5 +28,5 @@ def model_directory(name_or_path: str | PathLike[str]) -> Path:
     for name in ("best", "final"):
         if (run / name).is_dir():
             return run / name
-    raise CheckpointError(f"The run {path} has no model yet, neither best nor final: let it train on with mini-bert "
+    raise CheckpointError(f"The run {path} has no model yet, neither best nor final: continue training with mini-bert "
                           f"resume {run}, or name one of its checkpoints in {run / 'checkpoints'}.")

@@ -30,7 +30,7 @@ def evaluation_page(title: str, about: Mapping[str, Any], found: EvaluationRepor
     left = len(found.not_measured)
     steps = [Step(f"Measure what needs other data, {left} part{'s' if left > 1 else ''}: see Not measured below")] \
         if left else []
-    steps.append(Step("Look into the model", shlex.join(["mini-bert", "explore", "--model", str(about.get("model"))])))
+    steps.append(Step("Explore the model", shlex.join(["mini-bert", "explore", "--model", str(about.get("model"))])))
     return page(title, *parts, section("Arguments", facts(arguments)),
                 opening=Opening(*judged(found), command, when, steps))
 

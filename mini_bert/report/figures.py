@@ -143,7 +143,7 @@ def weight_evolution(run: str | PathLike[str]) -> Picture:
 
 
 def timeline(place: str | PathLike[str]) -> Picture:
-    """What each snapshot of a run knows, from timeline.json beside the run or in a file."""
+    """What each snapshot of a run knows, from timeline.json in the run's directory or from a file."""
     found = read_timeline(place)
     if not found.steps or not any(panel.lines for panel in found.panels):
         raise DataError(f"{place} has no figures to draw.")

@@ -20,7 +20,7 @@ from .page import BASELINES, Opening, State, Step, example_html, facts, page, pa
 FIT = "fit.json"              # in the directory of a fit, whose run this may be
 _POINTS = 400                 # in a line; more cannot be seen
 _SHARES = ("accuracy", "recall")      # how the names of such figures end
-_NO_LEVELS = "The main loss is not that of predicting words, so there are no guesses by frequency to compare it with."
+_NO_LEVELS = "The main loss does not predict words, so it cannot be compared with guessing by frequency."
 
 
 def run_page(run: RunRecord) -> str:
@@ -57,7 +57,7 @@ def _opening(run: RunRecord, diagnosis: Diagnosis) -> Opening:
     steps = [Step(diagnosis.findings[0].advice)] if diagnosis.findings else []
     place = run.directory.parent if (run.directory.parent / FIT).is_file() else run.directory
     if not run.finished:
-        steps.append(Step("Go on with the run", shlex.join(["mini-bert", "resume", str(place)])))
+        steps.append(Step("Continue the run", shlex.join(["mini-bert", "resume", str(place)])))
     elif diagnosis.verdict != SICK:
         steps.append(Step("Measure the model", shlex.join(["mini-bert", "evaluate", "--quick", "--model", str(place)])))
     log = run.directory / LOG
@@ -97,7 +97,7 @@ def _losses(run: RunRecord, diagnosis: Diagnosis) -> list[str]:
         charts.append(line_chart(several, x_label="tokens", y_label="each loss of the objective"))
     if shares := [_line(name.replace("_", " "), tokens[there], values[there]) for name, values in _shares(run).items()
                   for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]:
-        charts.append(line_chart(shares, x_label="tokens", y_label="share of right answers, held out"))
+        charts.append(line_chart(shares, x_label="tokens", y_label="held-out accuracy"))
     return [*charts, paragraph(explained if run.of_words else _NO_LEVELS)]
 
 
@@ -119,7 +119,7 @@ def _flow(run: RunRecord) -> list[str]:
     tokens = run.column("tokens")
     charts = []
     for name, label in (("layer_grad_norm", "norm of the gradient, by part"),
-                        ("update_ratio", "size of a step beside the weights, by part")):
+                        ("update_ratio", "size of a step relative to the weights, by part")):
         lines = [_line(part, tokens[there], values[there]) for part, values in run.by_name(name).items()
                  for there in [np.isfinite(values) & np.isfinite(tokens)] if there.any()]
         if lines:

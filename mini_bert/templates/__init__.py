@@ -17,7 +17,7 @@ def template(kind: str, name: str) -> str:
     if not name.isidentifier() or not name[0].islower():
         raise InputError(f"{name[:40]!r} cannot be the word of a variant: use small letters, digits and _.")
     if iskeyword(name) or issoftkeyword(name):
-        raise InputError(f"{name!r} is a word of Python's own; choose another.")
+        raise InputError(f"{name!r} is a Python keyword; choose another.")
     if find_spec(name) is not None:
         raise InputError(f"{name[:40]!r} is the name of a Python module, which {name[:40]}.py would hide; choose "
                          "another word.")

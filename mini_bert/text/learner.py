@@ -28,7 +28,7 @@ class LearnerOf:
     def __init__(self, kind: str, options: Mapping[str, Any]):
         folder = tokenizer_kind(kind).__module__.rpartition(".")[0]
         if not folder or find_spec(f"{folder}.learn") is None:
-            raise VocabularyError(f"A tokenizer of the kind {kind} can be opened, and cannot be learned here.")
+            raise VocabularyError(f"A tokenizer of the kind {kind} can be opened, but not learned here.")
         self.learner: Learner = import_module(f"{folder}.learn").LEARNER
         self.options = {name: value for name, value in options.items() if value is not None}
         taken = {name for function in self.learner for name in inspect.signature(function).parameters}

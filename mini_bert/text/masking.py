@@ -38,7 +38,7 @@ RateSchedule = Callable[[int], float]     # step -> share of tokens to choose, s
 
 
 class MaskingWeights(Protocol):
-    """How likely each token of the vocabulary is to be chosen beside the others; it may learn from the model.
+    """How likely each token of the vocabulary is to be chosen, relative to the others; it may learn from the model.
 
     Weights that have learned from steps 1 .. s are in force after step s at the earliest, so that the batches of a few
     steps can be made ahead of time. What it has learned is its state.

@@ -133,7 +133,7 @@ class _Reader(Generic[Value]):
             if not last and end == 1:
                 raise self.error("a value that another one follows needs `until` and a share of the run below 1")
             if end <= begin:
-                raise self.error(f"{end:g} is not behind {begin:g}")
+                raise self.error(f"{end:g} is not after {begin:g}")
             if over is not None and begin + over > end + 1e-9:
                 raise self.error(f"a line over {over:g} that begins at {begin:g} goes beyond {end:g}")
             yield _Piece(first, last_value, begin, end - begin if over is None else over, end)

@@ -49,7 +49,7 @@ class Template:
         return sum(first if part.text == "A" else len(part.ids) for part in self.pair[:at])
 
     def place_of(self, token: int | None, first: int, second: int) -> int:
-        """Where a special token stands beside two texts with this many ids; 0 if the template does not have it."""
+        """The position of a special token around two texts with this many ids; 0 if the template does not have it."""
         ids, _ = self.apply([-1] * first, [-1] * second)
         return ids.index(token) if token in ids else 0
 

@@ -218,7 +218,8 @@ def make_optimiser(config: TrainingConfig, params: Parameters) -> Optimiser:
             raise ConfigError(f"{name} is set, but the optimiser {config.optimiser} takes none.")
     settings |= {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
     if "factors" not in taken and set(factors.values()) != {1.0}:
-        raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} takes no factors.")
+        raise ConfigError(f"freeze or layer_decay is set, but the optimiser {config.optimiser} does not support such "
+                          "factors.")
     return optimiser_from(config.optimiser, params, settings | {"groups": groups_of(params), "factors": factors},
                           config.moments)
 

@@ -21,7 +21,7 @@ _SMOOTHING = 0.98
 
 @dataclass
 class State:
-    """Where training stands: everything that a resumed run needs beside the parameters and the optimiser's state."""
+    """The state of training: everything that a resumed run needs besides the parameters and the optimiser's state."""
 
     step: int = 0             # steps done
     total_steps: int = 0

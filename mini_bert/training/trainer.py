@@ -248,7 +248,7 @@ class Trainer:
         return 2 * self.objective.params.flat.nbytes + sum(array.nbytes for array in self.optimiser.state.values())
 
     def _save_model(self, name: str) -> None:
-        """The model alone, with the weights to be used; before it the models that learn beside it, each in a directory
+        """Only the model, with the weights to be used; before it the models trained along with it, each in a directory
         of its own, so that they are there if the model is."""
         if self.run is None:
             return

@@ -90,7 +90,7 @@ def test_the_defaults_are_those_of_the_command():
     ({"learning_rate": 1e-3, "find_lr": True}, ConfigError, "give only one of them"),
     ({"settings": {"epochs": 3}}, ConfigError, r"epochs is not one of the settings; give it as epochs=\.\.\."),
     ({"settings": {"epoch": 3}}, ConfigError, "unknown key 'epoch'"),
-    ({"teaching": {"weight": 0.5}}, ConfigError, "teacher_weight is about a teacher"),
+    ({"teaching": {"weight": 0.5}}, ConfigError, "teacher_weight needs a teacher"),
     ({"task": "sentiments"}, ConfigError, "'sentiments' is not a choice"),
     ({"task": "ner", "metric": "mcc"}, ConfigError, "The task ner takes no metric"),
     ({"train": [("one text", "a"), "two"]}, ConfigError, "Example 1 is 'two'"),

@@ -100,7 +100,7 @@ def test_flags_have_no_type_and_paragraphs_fill_the_width(width):
     assert "<bool>" not in shown + CliRunner().invoke(app, ["--help"]).output
     assert "<bool>" not in CliRunner().invoke(app, ["data", "show", "--help"]).output
     lines = [line.strip() for line in shown.splitlines()]
-    first = next(line for line in lines if line.startswith("Each line has its vector"))
+    first = next(line for line in lines if line.startswith("Every line gets a vector"))
     assert len(first) > int(width) * 0.8                      # not broken where the docstring is
 
 

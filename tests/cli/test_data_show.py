@@ -81,7 +81,7 @@ def test_a_run_shows_the_weights_that_it_has_learned(corpus, tmp_path):
 
 @pytest.mark.parametrize(("objective", "more", "said"), [
     ("masked + 0.5 token_order", [], "batch of token_order"),
-    ("causal", ["model.score_terms=causal"], "one place before"),
+    ("causal", ["model.score_terms=causal"], "one position earlier"),
     ("hybrid(causal=0.9)", ["model.score_terms=causal_rows"], "batch"), ("contrastive", [], "nothing is masked")])
 def test_every_objective_can_be_looked_at_in_a_terminal_of_a_hundred_columns(corpus, objective, more, said):
     changes = [f"training.objective={objective}", "model.vocab_size=60", "model.max_seq_length=16", *more]
@@ -96,7 +96,7 @@ def test_every_objective_can_be_looked_at_in_a_terminal_of_a_hundred_columns(cor
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--step", "3"], "--step needs --config, or the directory of a run"),
     (["--set", "training.steps=5"], "--set needs --config"),
-    (["--config", "debug", "--mode", "pairs"], "--mode does not go with --config"),
+    (["--config", "debug", "--mode", "pairs"], "--mode cannot be combined with --config"),
     (["--config", "debug", "--set", "model.vocab_size=60", "--step", "1000000"], "There is no step 1000000"),
     (["--config", "debug", "--set", "model.vocab_size=60", "--set", "training.budget=1h"], "training.budget= and"),
     (["--config", "debug", "--set", "model.vocab_size=6"], "set model.vocab_size"),
@@ -110,4 +110,4 @@ def test_what_cannot_be_shown_is_refused_in_a_sentence(corpus, arguments, said):
 def test_an_option_that_a_run_has_already_is_refused(corpus, tmp_path):
     start_run(*load_run_config("debug", SETS), corpus, tmp_path / "run").lock.release()
     result = runner.invoke(app, ["data", "show", str(tmp_path / "run"), "--config", "debug"])
-    assert "--config does not go with" in str(result.exception)
+    assert "--config does not apply to" in str(result.exception)

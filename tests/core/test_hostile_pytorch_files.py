@@ -108,7 +108,7 @@ def test_a_refusal_names_what_was_asked_for_and_says_that_nothing_ran(refuses):
     attack = attacks(Path("x"))["posix.system"]
     refuses(zipped(attack, {}), r"some\.bin asks for 'posix\.system'.*nothing in it was run")
     refuses(zipped(b"\x80\x02c" + b"a" * 900 + b"\n\x1b[2J\n.", {}), "asks for 'aaa")
-    refuses(zipped(b"\x80\x02c" + b"a" * 2000, {}), "a name without an end")
+    refuses(zipped(b"\x80\x02c" + b"a" * 2000, {}), "an unterminated name")
 
 
 @pytest.mark.parametrize("module", ["torch", "torch._utils", "collections", "torch.storage", "torch.nn.modules.linear"])
@@ -224,7 +224,7 @@ def test_other_archives_are_refused(refuses, content, sentence):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_repeated_and_overlapping_entries_are_refused(refuses):
-    refuses(zipped(GOOD, {"0": FOUR}, others={"archive/data/0": bytes(16)}), "a name that is there twice")
+    refuses(zipped(GOOD, {"0": FOUR}, others={"archive/data/0": bytes(16)}), "a name that appears twice")
     content = zipped(GOOD, {"0": FOUR, "empty": b""})
     begin = content.index(b"PK\x01\x02", content.rindex(b"PK\x01\x02"))          # the last entry of the directory
     claimed = content[: begin + 20] + struct.pack("<LL", 1000, 1000) + content[begin + 28 :]

@@ -37,7 +37,7 @@ LESSONS = [
     # the learning guide: 29
     Lesson("learning guide", "embedding lookup", BLOCKS, "Run: embeddings are rows of a matrix"),
     Lesson("learning guide", "linear layer", BLOCKS, "Run: a linear map"),
-    Lesson("learning guide", "ReLU", BLOCKS, "Run: ReLU keeps what is positive"),
+    Lesson("learning guide", "ReLU", BLOCKS, "Run: ReLU keeps positive numbers"),
     Lesson("learning guide", "layer normalisation", BLOCKS, "Run: layer normalisation"),
     Lesson("learning guide", "embeddings of a model", BLOCKS, "Run: from ids to the first layer",
            "mini_bert:MiniBERT.token_embeddings mini_bert:MiniBERT.position_embeddings"),
@@ -103,17 +103,17 @@ LESSONS = [
     Lesson("improvements", "relative positions, RoPE, gates", EXPERIMENTS,
            "Run: a learned bias for each distance, and a gate on each head"),
     Lesson("improvements", "Lion, adaptive clipping, Lookahead", EXPERIMENTS, "Run: four ways to take a step"),
-    Lesson("improvements", "model factory", MODEL, "Run: models from names",
+    Lesson("improvements", "model factory", MODEL, "Run: create models by name",
            "mini_bert:ModelFactory.create_model mini_bert:ModelFactory.load_model "
            "mini_bert:ModelFactory.create_tokenizer"),
-    Lesson("improvements", "order of modules", MODEL, "Run: models from names",
+    Lesson("improvements", "order of modules", MODEL, "Run: create models by name",
            "mini_bert.core.model: mini_bert.core.modules.attention.self_attention: "
            "mini_bert.core.modules.embeddings.embeddings: mini_bert.core.modules.linear: "
            "mini_bert.training.optimisers.adamw: mini_bert.training.schedules: "
            "mini_bert.text.batches: mini_bert.training.trainer: "
            "mini_bert.evaluation.metrics: mini_bert.evaluation.probes.probing: mini_bert.evaluation.tasks.run: "
            "mini_bert.analysis.explorer: mini_bert.plots:"),
-    Lesson("improvements", "order of configurations", MODEL, "Run: models from names",
+    Lesson("improvements", "order of configurations", MODEL, "Run: create models by name",
            "mini_bert:load_config mini_bert:load_preset mini_bert:preset_names"),
     Lesson("improvements", "explorer", MODEL, "Run: a pass step by step",
            "mini_bert:MathematicalExplorer.explore_attention_heads "
@@ -143,7 +143,7 @@ LESSONS = [
     Lesson("improvements", "weights over checkpoints", EXPERIMENTS, "Run: how do attention patterns evolve",
            "mini_bert.analysis.dynamics.weight_evolution:track_weight_changes"),
     Lesson("improvements", "curriculum learning", EXPERIMENTS, "Run: a curriculum"),
-    Lesson("improvements", "adaptive masking", EXPERIMENTS, "Run: masking that answers the model",
+    Lesson("improvements", "adaptive masking", EXPERIMENTS, "Run: masking that adapts to the model",
            "mini_bert.text.masking:Masking"),
     Lesson("improvements", "auxiliary tasks", EXPERIMENTS, "Run: a second task",
            "mini_bert.training.config:make_objective"),

@@ -100,7 +100,7 @@ def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
     first = state()
     fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
     assert state()["step"] == first["step"] + 5 < state()["total_steps"]
-    assert f"The budget was 0.1s and is now 1h: training goes on from step {first['step']:,}." in said
+    assert f"The budget was 0.1s and is now 1h: training continues from step {first['step']:,}." in said
     assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"
     fit(one_line, out, budget="0.1s", changes=SMALL)          # less than it has had: one step ends the schedule
     assert state()["step"] == first["step"] + 6 == state()["total_steps"]
@@ -146,9 +146,9 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
     assert json.loads(done.stdout)["run"] == str(tmp_path / "made" / "run")
 
 
-@pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the word before (5.00)."),
-                                            (4.95, "by the word before (5.00), but hardly. Train it for longer"),
-                                            (5.2, "but not by the word before (5.00). Train it for longer")])
+@pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the previous word (5.00)."),
+                                            (4.95, "previous word (5.00), but only slightly. Train it for longer"),
+                                            (5.2, "but not by the previous word (5.00). Train it for longer")])
 def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
     report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
     fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})
@@ -208,7 +208,7 @@ def test_an_interrupted_fit_continues(one_line, tmp_path):
     ({"changes": ["training.rate=1"]}, ConfigError, "nearest valid key"),
     ({"start": "mini", "vocab_size": 100}, ConfigError, "has its own vocabulary"),
     ({"start": "nowhere"}, CheckpointError, "no directory nowhere"),
-    ({"start": "mini", "cased": True}, ConfigError, "has its own vocabulary"),
+    ({"start": "mini", "cased": True}, ConfigError, "determines the casing"),
     ({"start": "mini", "changes": ["model.num_layers=2"]}, ConfigError, "cannot be changed"),
     ({"new_words": 5}, ConfigError, "needs an initial model"),
     ({"seed": -1}, ConfigError, "seed must be at least 0"),

@@ -97,7 +97,7 @@ def test_a_run_is_opened_as_its_best_or_else_its_final_model(tmp_path):
     (folder / "checkpoints" / "step-3").mkdir(parents=True)
     assert model_directory(folder) == folder                              # not a run
     (folder / "config.yaml").write_text("model: {}")
-    with pytest.raises(CheckpointError, match=r"The run .*run has no model yet, neither best nor final: let it train"):
+    with pytest.raises(CheckpointError, match=r"The run .*run has no model yet, neither best nor final: continue"):
         model_directory(folder)
     for name in ("final", "best"):
         (folder / name).mkdir()
@@ -111,7 +111,7 @@ def test_a_run_is_opened_as_its_best_or_else_its_final_model(tmp_path):
 
 @pytest.mark.parametrize(("name", "said"), [
     ("numpy", "'numpy' is the name of a Python module"), ("json", "name of a Python module"),
-    ("lambda", "'lambda' is a word of Python's own"), ("match", "a word of Python's own"),
+    ("lambda", "'lambda' is a Python keyword"), ("match", "is a Python keyword"),
     ("gelu", "'gelu' among the words of activation already"), ("Mine", "use small letters")])
 def test_a_name_that_clashes_is_refused(tmp_path, name, said):
     assert said in str(CliRunner().invoke(app, ["new", "variant", name]).exception)
@@ -121,7 +121,7 @@ def test_a_name_that_clashes_is_refused(tmp_path, name, said):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "optimiser"])
 def test_the_command_that_proves_a_new_variant_checks_its_word(kind):
     made = CliRunner().invoke(app, ["new", "variant", "mine", "--kind", kind])
-    command = made.stdout.split("Prove it: mini-bert ")[1].split()
+    command = made.stdout.split("Check it: mini-bert ")[1].split()
     report = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert report["passed"]
     assert all("mine" in result["subject"] for result in report["results"])

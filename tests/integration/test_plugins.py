@@ -152,7 +152,7 @@ def test_every_kind_has_a_template_that_registers_its_word(tmp_path, kind):
     ("import nonsense_of_mine", "line 1 fails: ModuleNotFoundError"), ("x = (", "fails: SyntaxError"),
     ("from mini_bert import register\nregister('activaton', 'mine')", "no slot 'activaton'; the nearest is"),
     ("from mini_bert import register\nregister('activation', 'gelu')(1)", "'gelu' is registered already"),
-    ("from mini_bert import register\nregister('activation', 'Mine')(1)", "begins with a small letter")])
+    ("from mini_bert import register\nregister('activation', 'Mine')(1)", "starts with a small letter")])
 def test_a_file_that_fails_is_answered_in_a_sentence(tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ConfigError, match=said):

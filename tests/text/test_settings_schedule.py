@@ -39,7 +39,7 @@ def test_a_schedule_gives_its_values(text, kind, expected):
     ("64 until 0.9 128", int, "'128' is not expected there"),
     ("64 until 2, 128", int, "'2' is not a share of the run"),
     ("64 until soon, 128", int, "'soon' is not a share of the run"),
-    ("64 until 0.5, 32 until 0.5, 8", int, "0.5 is not behind 0.5"),
+    ("64 until 0.5, 32 until 0.5, 8", int, "0.5 is not after 0.5"),
     ("1 -> 2 over 0.7 until 0.5, 3", int, "a line over 0.7 that begins at 0 goes beyond 0.5"),
     ("64 over 0.5", int, "'over' is not expected there"),
     ("sentences -> packed", str, "there is nothing between sentences and packed"),

@@ -320,7 +320,7 @@ def test_a_state_of_another_vocabulary_or_a_damaged_one_is_refused(change):
     other = AdaptiveWeights(ORDINARY)
     other.restore(weights.state())
     np.testing.assert_array_equal(other.tables[1], weights.tables[1])
-    with pytest.raises(CheckpointError, match="not those of this vocabulary"):
+    with pytest.raises(CheckpointError, match="do not match this vocabulary"):
         other.restore(weights.state() | change)
 
 

@@ -197,7 +197,7 @@ def test_a_resume_that_is_refused_for_its_options_changes_nothing(finished):
     (finished / "checkpoints" / "step-12" / "state.json").unlink()              # so there is something to clean up
     before = everything(finished)
     for change, words in (("training.seed=9", r"training\.seed cannot be changed"), ("training.rate=1", "nearest"),
-                          ("training.optimiser=sgd", "not of this model, objective and optimiser")):
+                          ("training.optimiser=sgd", "does not belong to this model, objective and optimiser")):
         with pytest.raises((ConfigError, CheckpointError), match=words):
             resume_run(finished, changes=[change])
         assert everything(finished) == before

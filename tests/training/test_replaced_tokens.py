@@ -132,9 +132,10 @@ def test_a_run_without_a_loss_of_words_is_examined_and_reported(config, settings
     start_run(config, replace(settings, objective="replaced_tokens"), corpus.directory, run).train()
     found = examine(run)
     assert found.baselines.uniform is None
-    assert "not that of predicting words" in found.left_out["still at uniform"]
+    assert "its main loss does not predict words" in found.left_out["still at uniform"]
     page = run_page(RunRecord.read(run))
-    for words in ("generator, held out", "majority accuracy", "replaced tokens recall", "no guesses by frequency"):
+    for words in ("generator, held out", "majority accuracy", "replaced tokens recall",
+                  "cannot be compared with guessing by frequency"):
         assert words in page
 
 

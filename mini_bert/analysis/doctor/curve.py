@@ -1,4 +1,4 @@
-"""Diseases visible in a run's losses.
+"""Problems visible in a run's losses.
 
 The last loss is compared with the baselines of baseline_losses.py. Progress is measured by the pace: nats per token
 over the second half of the tokens seen. Each threshold is explained where it is defined.

@@ -1,4 +1,4 @@
-"""Diseases of a run's training text."""
+"""Problems of a run's training text."""
 
 from functools import lru_cache
 

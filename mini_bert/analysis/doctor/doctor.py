@@ -96,7 +96,7 @@ def _checked(disease: Disease, case: Case, left_out: dict[str, str]) -> Finding 
         finding = disease.check(case)
     unchecked = [cause for cause in disease.symptom_of if cause in left_out]
     if finding is not None and unchecked:
-        says = f"{finding.says} What causes this most often could not be examined: {', '.join(unchecked)}."
+        says = f"{finding.says} Its most common cause could not be examined: {', '.join(unchecked)}."
         return replace(finding, sure=Certainty.POSSIBLE, says=says)
     if finding is not None and disease.needs_curve and not curve.long_enough(case):
         return replace(finding, sure=Certainty.POSSIBLE)

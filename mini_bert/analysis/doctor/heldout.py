@@ -1,4 +1,4 @@
-"""Diseases visible in the held-out loss, in how often the text was read, and in the held-out text itself."""
+"""Problems visible in the held-out loss, in how often the text was read, and in the held-out text itself."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Diseases visible in a run's newest checkpoint when it processes a sample of the text."""
+"""Problems visible in a run's newest checkpoint when it processes a sample of the text."""
 
 from pathlib import Path
 

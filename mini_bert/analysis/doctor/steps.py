@@ -1,4 +1,4 @@
-"""Diseases visible in a run's gradients and updates."""
+"""Problems visible in a run's gradients and updates."""
 
 import numpy as np
 

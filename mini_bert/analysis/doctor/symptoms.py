@@ -72,7 +72,7 @@ class Case:
     def _measured(self, loss: float | None, name: str) -> float:
         if loss is None:
             raise Unavailable(f"the {name} loss of its text is unknown: the corpus is missing." if self.run.of_words
-                              else f"its main loss is not that of predicting words, so there is no {name} loss.")
+                              else f"its main loss does not predict words, so there is no {name} loss.")
         return loss
 
     @property

@@ -135,7 +135,7 @@ def verify_entry(step: BackwardStep, index: Sequence[int]) -> Verification:
 def _checked(targets: Mapping[int, int], T: int, V: int) -> tuple[IntArray, IntArray]:
     """The chosen positions, and an id for each of all T positions."""
     if not targets:
-        raise InputError("There is no target: give the id to find for at least one position.")
+        raise InputError("There is no target: give the id to predict for at least one position.")
     for position, target in targets.items():
         if not 0 <= position < T:
             raise InputError(f"There is no position {position}; the text's tokens are at 0 to {T - 1}.")

@@ -1,7 +1,7 @@
 """The exact sum behind one number of a forward step.
 
-Terms are worked out in float64 from the model's numbers. Their total differs from what the model has by its rounding
-alone, which both being given shows.
+Terms are worked out in float64 from the model's numbers. Their total differs from the model's number only by its
+rounding; both are given.
 """
 
 from collections.abc import Callable, Mapping, Sequence

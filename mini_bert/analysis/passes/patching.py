@@ -1,4 +1,4 @@
-"""Activation patching: which activations carry what tells two texts apart.
+"""Activation patching: which activations carry the difference between two texts.
 
 Two texts of equal length differ in a word, and the model answers differently. The pass over one of them, the
 corrupted one, is run again with an activation of the other, the clean one, put in its place; what that gives back of
@@ -55,7 +55,7 @@ class Patching(Result):
 
 
 def replacing(changes: Mapping[str, Callable[[Array], Array]]) -> Hook:
-    """A hook that hands each named value, a copy, to its function and goes on with the result."""
+    """A hook that passes a copy of each named value to its function and continues with the result."""
     return lambda name, value: changes[name](value.copy()) if name in changes else value
 
 

@@ -43,7 +43,7 @@ def ahead(model: MiniBERT) -> int:
 def row_asked(model: MiniBERT, position: int) -> int:
     """The row of the logits in which the token at this position is found."""
     if position < ahead(model):
-        raise InputError("A causal model does not find the first token: nothing comes before it.")
+        raise InputError("A causal model cannot predict the first token: nothing comes before it.")
     return position - ahead(model)
 
 

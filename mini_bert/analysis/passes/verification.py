@@ -27,7 +27,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Verification(Result):
-    """An entry of a gradient, as it was shown and in float64, beside the slope that was measured."""
+    """An entry of a gradient, as it was shown and in float64, and the measured slope."""
 
     also = ("passed",)
 

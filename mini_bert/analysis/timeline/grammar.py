@@ -1,4 +1,4 @@
-"""Entries on grammar, without training: minimal pairs in all and by phenomenon, and agreement by attractors."""
+"""Entries on grammar, without training: minimal pairs overall and by phenomenon, and agreement by attractors."""
 
 from ...core.model import MiniBERT
 from ...core.registry import register

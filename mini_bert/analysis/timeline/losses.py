@@ -19,7 +19,7 @@ def held_out_loss(model: MiniBERT, tokenizer: Tokenizer, data: TimelineData) -> 
     data.corpus.require_vocabulary(tokenizer)
     objective = make_objective(data.record.training, model)
     if objective.params.flat.size != model.params.flat.size:
-        raise DataError("the run's objective trains more than the model, which is all that a snapshot has")
+        raise DataError("the run's objective trains more than the model, but a snapshot has only the model")
     parts = data.kept("held out", None, lambda: objective.heldout(data.corpus, data.record.training))
     with workers(data.threads) as team:
         return {HELDOUT: objective.evaluate(parts, team)[objective.main]}

@@ -96,7 +96,7 @@ def timeline_file(place: str | PathLike[str]) -> Path:
 
 
 def read_timeline(place: str | PathLike[str]) -> Timeline:
-    """The timeline beside a run, or in a file."""
+    """The timeline in the directory of a run, or in a file."""
     file = timeline_file(place)
     absent = f"There is no {file}; measure the snapshots of a run with mini-bert timeline RUN."
     found = read_json(file, DataError, absent=absent)

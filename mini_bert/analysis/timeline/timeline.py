@@ -1,8 +1,7 @@
 """The timeline of a run: the entries at each of its snapshots.
 
-Each entry at each snapshot is a cached result, by the content of the snapshot and of the data, so that a measurement
-that was interrupted goes on, and one that is repeated is instant. What cannot be measured is left out, and a note says
-why.
+Each entry at each snapshot is a cached result, by the content of the snapshot and of the data, so an interrupted
+measurement continues, and a repeated one is instant. Anything that cannot be measured is left out, and a note says why.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -121,7 +120,7 @@ class _Measuring:
     def cached(self, name: str, kind: str, moment: Moment, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         needs = self.entries[name].needs
         files = [file for need in needs for file in self.data.files_of(need)]
-        # what an entry reads of the corpus beside its needs, and the settings by which the loss is measured
+        # what an entry reads of the corpus besides its needs, and the settings by which the loss is measured
         about = {"corpus": None if self.data.missing("corpus") else self.data.corpus.fingerprint(),
                  "training": self.data.record.training.to_dict() if "corpus" in needs else None}
         options = {"sizes": asdict(self.data.sizes), "seed": self.data.seed, **about}

@@ -136,7 +136,7 @@ def solution_command(name: Name, *, output: Output) -> None:
         shown += [f"{line['file']}, line {line['line']}", f"  right:    {line['right']}",
                   f"  planted:  {line['planted']}", ""]
     shown += [why, "", f"Caught by: {'; '.join(DIAGNOSTICS[diagnostic].title for diagnostic in bug.caught_by)}.",
-              f"Not seen by: {'; '.join(DIAGNOSTICS[diagnostic].title for diagnostic in bug.silent)}."]
+              f"Missed by: {'; '.join(DIAGNOSTICS[diagnostic].title for diagnostic in bug.silent)}."]
     output.result({"exercise": name, "answer": bug.answer, "cause": CAUSES[bug.cause], "lines": lines, "why": why,
                    "caught_by": bug.caught_by, "not_seen_by": bug.silent}, *map(escape, shown))
 

@@ -25,8 +25,8 @@ def gradcheck_command(ops: Names = None, every: Verbose = False, seed: SeedOptio
     """Check backward passes against finite differences, in float64 and with random cotangents.
 
     Operations are checked element by element. Whole models, with padding and dropout, are checked along one random
-    direction per parameter. The formulas that a model shows are evaluated, and compared with its numbers. Exits with 1
-    if a relative error is above the tolerance.
+    direction per parameter. The formulas that the explorer shows are evaluated and compared with the numbers of the
+    model. Exits with 1 if a relative error is above the tolerance.
 
     Example: mini-bert gradcheck softmax attention --all
     """

@@ -12,23 +12,23 @@ from ...files import write_files
 from ...templates import KINDS, template
 from ..output import Output
 
-app = typer.Typer(no_args_is_help=True, help="Begin a variant of your own, or a folder to practise in.")
+app = typer.Typer(no_args_is_help=True, help="Start a variant of your own, or make a folder to practise in.")
 
 
 @app.callback()
 def new() -> None:
-    """Begin a variant of your own, or a folder to practise in."""
+    """Start a variant of your own, or make a folder to practise in."""
 
 
 @app.command("variant")
 def variant_command(
-        name: Annotated[str, typer.Argument(help="The word by which configs will name it, such as squared_relu.")],
+        name: Annotated[str, typer.Argument(help="The name for it in configs, such as squared_relu.")],
         kind: Annotated[str, typer.Option(help=f"What it is: {', '.join(KINDS)}.")] = "activation",
         out: Annotated[Path | None, typer.Option(help="The file to write; NAME.py unless given.",
                                                  show_default=False)] = None, *, output: Output) -> None:
     """Write a commented Python file with a complete variant, its derivation and its gradient checks.
 
-    The file works as it is; change its formula and its backward, and prove it.
+    The file works as it is; change its formula and its backward pass, and check it again.
 
     Example: mini-bert new variant squared_relu && mini-bert gradcheck squared_relu --import squared_relu.py
     """
@@ -39,7 +39,7 @@ def variant_command(
     if name in words(kind):
         raise InputError(f"There is {name!r} among the words of {kind} already; choose another word.")
     write_files(file.parent, {file.name: text.encode()})
-    prove = f" Prove it: mini-bert gradcheck {name} --import {file}" if kind in PROVED else ""
+    prove = f" Check it: mini-bert gradcheck {name} --import {file}" if kind in PROVED else ""
     output.result({"file": str(file), "kind": kind, "name": name}, f"Wrote {file}.{prove}")
 
 
@@ -56,4 +56,4 @@ def practice_command(folder: Annotated[Path, typer.Argument(metavar="DIR", help=
 
     make_practice_folder(folder, output.say)
     output.result({"folder": str(folder), "files": sorted(path.name for path in folder.iterdir())},
-                  f"Made {folder}. Go on with: cd {folder}")
+                  f"Made {folder}. Next: cd {folder}")

@@ -41,7 +41,8 @@ def _shown(found: Diagnosis, quiet: bool) -> list[object]:
     levels = [(value, "uniform: ln V" if name == "uniform" else name)
               for name, value in found.baselines.levels().items()]
     for value, name in (*levels, (found.loss, "[bold]this run[/bold]"),
-                        (found.reference.reference if found.reference else None, "reference after as many tokens")):
+                        (found.reference.reference if found.reference else None,
+                         "reference after the same number of tokens")):
         if value is not None:
             losses.add_row(f"{value:.3f}", name)
     shown += ["", losses, ""]

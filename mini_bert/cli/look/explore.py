@@ -31,7 +31,7 @@ def explore_command(
         export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to an "
                                                     "HTML file that works offline, instead of serving.")] = None,
         seed: SeedOption = 0, *, output: Output) -> None:
-    """Look into a model in the browser: forward, attention, backward, a training step, layers, a run.
+    """Explore a model in the browser: forward, attention, backward, a training step, layers, a run.
 
     Example: mini-bert explore "They met for the first time in Paris." --mask 6
 

@@ -58,12 +58,13 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     are masked, 10 % are replaced by another token, and 10 % are left unchanged. --max-samples limits the number of
     sequences. Nothing is written.
 
-    With --segments, the loss and perplexity of predicting each next token. A model whose stack is recurrent is measured
-    twice, with a memory as long as a segment and without; any other has none. --max-samples limits the documents.
+    With --segments, measure the loss and perplexity of predicting each next token. A model with a recurrent stack is
+    measured twice, with and without a memory as long as a segment; other models have no memory. --max-samples limits
+    the number of documents.
 
-    Everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting, each with its
-    baselines, as a table and as an HTML report with plots. Without --quick this takes hours. Parts are cached: a second
-    run is instant, and an interrupted run continues.
+    Otherwise, measure everything: predictions, representations, probes, fine-tuning, zero-shot tests and forgetting,
+    each with its baselines, as a table and as an HTML report with plots. Without --quick this takes hours. Parts are
+    cached: a second run is instant, and an interrupted run continues.
 
     Example: mini-bert evaluate --model runs/mine --data sentences.txt --train corpus.mb
 

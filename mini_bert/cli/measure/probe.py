@@ -37,8 +37,9 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                                                      "also tables of lists, for ner CoNLL columns or "
                                                      "hub:NAME\\[:CONFIG]\\[:SPLIT], for texts tables.")],
                   test: Annotated[str, typer.Option(metavar="FILE", help="Test data.")],
-                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="Development data, to stop and to "
-                                                           "choose the layer. Default: a tenth of --train.")] = None,
+                  dev: Annotated[str | None, typer.Option(metavar="FILE", help="Development data, to decide when to "
+                                                                               "stop and which layer is best. "
+                                                                               "Default: a tenth of --train.")] = None,
                   model: Model = "mini",
                   layers: Annotated[str | None, typer.Option(metavar="NAME,...", help="Some of embeddings, hidden_0, "
                                                              "... and final_hidden. Default: all.")] = None,
@@ -56,7 +57,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                   seed: SeedOption = 0, *, output: Output) -> None:
     """Probe a model's vectors, layer by layer: words for parts of speech, dependencies or entities, texts for labels.
 
-    Baselines: the majority label, word-type memory or a bag of words, the same probe on an untrained model, and, of
+    Baselines: the majority label, word-type memory or a bag of words, the same probe on an untrained model, and, for
     words, a control task.
 
     Example: mini-bert probe pos --model mini --train eval/small-ud-train.conllu --test eval/small-ud-test.conllu
@@ -69,7 +70,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
         raise InputError(f"There is no task {task!r} to probe; choose one of {', '.join((*TASKS, TEXTS))}.")
     columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
     if task != TEXTS and columns != Columns():
-        raise InputError("--text-column and --label-column are about the tables of texts.")
+        raise InputError("--text-column and --label-column apply only to tables of texts.")
     options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
                            mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
                            pooling=pooling)

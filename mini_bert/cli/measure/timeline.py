@@ -20,7 +20,7 @@ def timeline_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="Th
                                                          "not.")],
                      tasks: Annotated[Path | None, typer.Option(
                          "--tasks", metavar="DIR", help="A folder of task data: a treebank, blimp/, agreement/. "
-                                                        "Without it, the loss and dead units alone.")] = None,
+                                                        "Without it, only the loss and dead units.")] = None,
                      data: Annotated[Path | None, typer.Option("--data", "-d", metavar="DIR",
                                                                help="The run's corpus, if it has been moved.")] = None,
                      quick: Annotated[bool, typer.Option("--quick", help="Measure on small samples.")] = False,
@@ -32,11 +32,11 @@ def timeline_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="Th
                      *, output: Output) -> None:
     """Measure every snapshot of a run: when does the model learn what?
 
-    Held-out loss, minimal pairs in all and by phenomenon, agreement by the number of attractors, parts of speech and
-    trees by probes, attention heads that follow relations, and dead units. A run keeps snapshots with
-    training.snapshots=20; without any, its checkpoints are measured. Results are cached: an interrupted measurement
-    goes on, and a repeated one is instant. For 20 snapshots of the model mini it takes about half an hour, with --quick
-    a few minutes.
+    The figures are held-out loss, minimal pairs overall and by phenomenon, agreement by the number of attractors, parts
+    of speech and trees by probes, attention heads that follow relations, and dead units. A run keeps snapshots with
+    training.snapshots=20; without snapshots, its checkpoints are measured. Results are cached: an interrupted
+    measurement continues, and a repeated one is instant. For 20 snapshots of the model mini it takes about half an
+    hour, with --quick a few minutes.
 
     Example: mini-bert timeline runs/mine --tasks eval/ --quick
 

@@ -175,8 +175,9 @@ def facts_command(files: Annotated[list[str], typer.Argument(
                   *, output: Output) -> None:
     """Test facts with prompts such as The capital of Denmark is [MASK], and with their negations.
 
-    P@1 and P@10: the answer is among the first one and ten of the vocabulary. For comparison: always giving the most
-    frequent answer of the relation, and the model's choice among only the answers of the relation.
+    P@1 and P@10: the answer is the model's first choice, or among its first ten, out of the whole vocabulary. For
+    comparison: always giving the most frequent answer of the relation, and the model's choice among only the answers of
+    the relation.
 
     Example: mini-bert facts --model mini eval/lama
     """
@@ -230,8 +231,8 @@ def similarity_command(files: Annotated[list[str], typer.Argument(
                        *, output: Output) -> None:
     """Compare the similarity of words with human judgements (Spearman), and solve analogies (3CosAdd).
 
-    For static vectors and for those of each layer. Baselines: an untrained model of the same shape, and for analogies
-    the word that is nearest to the third one.
+    Both are measured for static vectors and for the vectors of each layer. Baselines: an untrained model of the same
+    shape and, for analogies, the word nearest to the third one.
 
     Example: mini-bert similarity --model mini eval/wordsim/words.txt eval/wordsim/analogies.txt --text letters/
     """

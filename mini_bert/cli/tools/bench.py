@@ -97,14 +97,14 @@ def bench_profile_command(config: Config = "mini", batch_size: Batch = 32, micro
 
         plot_profile({row.name: row.seconds for row in found.rows}, found.floor).save(picture)
     output.result(data, rows, "", f"A step of {config}, {batch_size} x {length or model.max_seq_length} tokens: "
-                  f"{found.seconds * 1e3:.1f} ms of one thread ({found.watched * 1e3:.1f} ms while it is watched).",
-                  f"Its products alone: {found.floor * 1e3:.1f} ms, {found.floor / found.seconds:.0%} of it.")
+                  f"{found.seconds * 1e3:.1f} ms of one thread ({found.watched * 1e3:.1f} ms while profiled).",
+                  f"Its matrix products alone: {found.floor * 1e3:.1f} ms, {found.floor / found.seconds:.0%} of it.")
 
 
 def _require_words(name: str, model: ModelConfig) -> None:
     if not Modules(model).predicts_words:
-        raise ConfigError(f"What is measured is masked language modelling; {name} has no head for it, as its mlm_head "
-                          f"is {model.mlm_head}.")
+        raise ConfigError(f"This benchmark measures masked language modelling; {name} has no head for it, as "
+                          f"its mlm_head is {model.mlm_head}.")
 
 
 def _imports() -> tuple[str, ...]:

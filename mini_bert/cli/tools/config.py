@@ -49,7 +49,7 @@ def config_command(name: Name = "mini", batch_size: Batch = 32, changes: Set = N
         memory = training_memory(config, batch_size, masking_rate=rate, objective=training.objective,
                                  optimiser=training.optimiser)
     except ConfigError as error:                      # a model that can be described, and not trained so
-        budget = f"No forecast of the memory of training: {escape(str(error))}"
+        budget = f"The memory of training cannot be predicted: {escape(str(error))}"
     else:
         bytes_by_purpose = {"parameters": memory.parameters, "gradients": memory.gradients,
                             "optimiser": memory.optimiser, "activations": memory.activations, "total": memory.total}

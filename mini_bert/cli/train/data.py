@@ -25,7 +25,7 @@ from .tokenizer import (
     total_size,
 )
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or look into one.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Prepare a corpus for training, or inspect one.")
 
 
 @app.command("prepare")

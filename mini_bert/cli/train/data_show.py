@@ -20,7 +20,7 @@ from ...training.runs.run import CONFIG
 from ..output import Output, table
 from .pretrain import Set
 
-_LEGEND = "[red]masked[/red], [yellow]another token[/yellow], [cyan]kept[/cyan] (and the token that is asked for)"
+_LEGEND = "[red]masked[/red], [yellow]another token[/yellow], [cyan]kept[/cyan] (and the original token)"
 
 
 def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared corpus, or a run.")],
@@ -45,18 +45,18 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
                                                           help="Seed of every random draw.")] = None,
                  *, output: Output) -> None:
     """Show a corpus: its size, unknown tokens, frequent tokens, and a batch with its masks in colour. With --config, or
-    of a run: the batch of a step with all that has led to it.
+    for a run, show the batch of a step and the settings behind it.
 
     Example: mini-bert data show corpus.mb --config mini --set "training.masking_rate=0.4 -> 0.15" --step 5000
     """
     of_corpus = {"--mode": mode, "--masking": masking, "--length": length}
     if (directory / CONFIG).is_file():
         _refuse({**of_corpus, "--config": config, "--set": changes, "--seed": seed},
-                f"does not go with {directory}, a run that has its config; leave it out.")
+                f"does not apply to {directory}, a run that has its own config; leave it out.")
         _show_step(seen_by_run(directory, step, data, rows), most, output)
     elif config is not None:
         _refuse({**of_corpus, "--data": data},
-                "does not go with --config; what a run sees is set by --set training.KEY=VALUE.")
+                "cannot be combined with --config; choose what a run sees with --set training.KEY=VALUE.")
         sets = [*(changes or []), *([] if seed is None else [f"training.seed={seed}"])]
         _show_step(seen_by_config(*load_run_config(config, sets), Corpus(directory), step or 0, rows), most, output)
     else:
@@ -130,7 +130,7 @@ def _summary(seen: SeenStep) -> Table:
     for batch in seen.batches:
         name = f"batch of {batch.objective}" if len(seen.batches) > 1 else "batch"
         made.add_row(name, f"{batch.sequences:,} sequences, {batch.tokens:,} tokens, the longest has {batch.width}; "
-                           f"{batch.padding:.1%} padding; {batch.asked:,} tokens asked for")
+                           f"{batch.padding:.1%} padding; {batch.asked:,} tokens to predict")
     made.add_row("epoch", f"{seen.batches[0].epoch + 1:,}")
     made.add_row("sequences", f"{seen.batches[0].kind}, at most {values.max_seq_length} tokens"
                  + (", those of similar length together" if training.bucket else ""))
@@ -157,7 +157,7 @@ def _weights(seen: SeenStep) -> str:
     assert seen.weights is not None
     words = escape(seen.training.masking_weights)
     if seen.weights.all_alike:
-        return f"all alike as yet: {words}"
+        return f"all equal so far: {words}"
     weights = seen.weights.weights[seen.weights.ordinary]
     learned = seen.weights.learned or 0
     return f"{weights.min():.2f} to {weights.max():.2f} times the mean, as of step {learned:,}: {words}"
@@ -166,7 +166,7 @@ def _weights(seen: SeenStep) -> str:
 def _legend(batch: SeenBatch) -> str:
     if not batch.asked:
         return "nothing is masked in them"
-    return "each token is asked for one place before its own" if batch.rows[0].looks_ahead else _LEGEND
+    return "each token is predicted one position earlier" if batch.rows[0].looks_ahead else _LEGEND
 
 
 def _row(vocabulary: Vocabulary, number: int, row: SeenRow) -> Table:
@@ -180,7 +180,7 @@ def _row(vocabulary: Vocabulary, number: int, row: SeenRow) -> Table:
 
 
 def _tokens(vocabulary: Vocabulary, weights: SeenWeights, most: int) -> Table:
-    """The tokens with the highest weights beside those with the lowest."""
+    """The tokens with the highest weights next to those with the lowest."""
     made = table("most asked for", "weight", "found", "", "least asked for", "weight ", "found ",
                  right=("weight", "found", "weight ", "found "))
     order = weights.by_weight()

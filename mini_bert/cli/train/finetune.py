@@ -28,8 +28,8 @@ from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight,
 
 def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE", help="Training data.")],
                      dev: Annotated[str | None, typer.Option(
-                         "--dev", metavar="FILE", help="Development data, to stop training, and to measure if there is "
-                                                       "no --test. Default: a tenth of --train.")] = None,
+                         "--dev", metavar="FILE", help="Development data, to decide when to stop, and to evaluate on "
+                                                       "if there is no --test. Default: a tenth of --train.")] = None,
                      test: Annotated[str | None, typer.Option("--test", metavar="FILE", help="Test data, which "
                                                               "training does not see.")] = None,
                      task: Annotated[str | None, typer.Option(
@@ -37,7 +37,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                          show_default=False)] = None,
                      text_column: TextColumnOption = None, label_column: LabelColumnOption = None,
                      metric: Annotated[str | None, typer.Option(
-                         metavar="WORD", help=f"The figure that training raises: one of {', '.join(words('metric'))}. "
+                         metavar="WORD", help=f"The metric that decides which epoch is best: one of "
+                                              f"{', '.join(words('metric'))}. "
                          "Default: the task's usual one.", show_default=False)] = None,
                      model: Model = "mini",
                      out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where to save the "
@@ -75,8 +76,8 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     larger model that has learned the task (distillation).
 
     Data: a table (CSV, TSV, JSON, JSON lines or Parquet) with a text and its label in each row; CoNLL, CoNLL-U or a
-    table of lists for ner, SQuAD's JSON for qa; or hub:NAME:CONFIG:SPLIT. Columns, delimiter and the task are found by
-    names and content, and said; texts longer than the model reads at once are read in overlapping windows.
+    table of lists for ner, SQuAD's JSON for qa; or hub:NAME:CONFIG:SPLIT. Columns, delimiter and task are inferred from
+    names and content, and printed; texts longer than the model's window are read in overlapping windows.
 
     Example: mini-bert finetune --train reviews.csv --out reviews.model
 

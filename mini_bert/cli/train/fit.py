@@ -30,11 +30,10 @@ def fit_command(files: Files,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
                 include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
                 seed: SeedOption = 0, *, output: Output) -> None:
-    """Make a model of your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
+    """Train a model on your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
 
-    Text, HTML and tables are read; files of a folder that cannot be read are left out and listed. Ctrl-C saves; the
-    same command continues, also with another --budget. Use DIR as --model of other commands; the report is
-    DIR/report.html.
+    Text, HTML and tables are read; files in a folder that cannot be read are skipped and listed. Ctrl-C saves; the same
+    command continues, even with another --budget. Pass DIR as --model to other commands; the report is DIR/report.html.
 
     Example: mini-bert fit letters/ --out letters.model --budget 10m
 

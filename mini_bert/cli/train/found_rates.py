@@ -25,7 +25,7 @@ def shown_search(search: Search) -> list[object]:
         bar = "above the start" if search.burst is not None and rate >= search.burst else \
             "#" * round(1 + (_BAR - 1) * min(share, 1.0))
         rows.add_row(f"{rate:.1e}", f"{steps}", f"{loss:.3f}" if isfinite(loss) else "-", bar + mark)
-    burst = f" Training at {search.burst:.1e} ends above the loss of the start, {search.start:.3f}." \
+    burst = f" Training at {search.burst:.1e} ends above the initial loss, {search.start:.3f}." \
         if search.burst is not None else ""
     edge = " A better one may lie outside the range that was searched." if search.at_the_edge else ""
     return [rows, "", f"The best rate is [bold]{search.suggestion:.1e}[/bold].{edge}{burst}"]

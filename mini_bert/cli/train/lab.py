@@ -35,18 +35,19 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
                     "--ruler", metavar="DIR", help="Measure every run with the data in this folder: blimp/, agreement/ "
                                                    "and sst2/.")] = None,
                 model: Annotated[list[str] | None, typer.Option(
-                    "--model", "-m", metavar="NAME|DIR", help="Measure this model as well; may be repeated.")] = None,
+                    "--model", "-m", metavar="NAME|DIR", help="Also measure this model; may be repeated.")] = None,
                 finetuning: Annotated[bool, typer.Option(
-                    "--finetuning/--no-finetuning", help="Measure fine-tuning too; it takes most of the time.")] = True,
+                    "--finetuning/--no-finetuning", help="Also measure fine-tuning, which takes most of the "
+                                                         "time.")] = True,
                 jobs: Annotated[int, typer.Option(
                     "--jobs", "-j", min=1, help="Runs at a time, each a process with one thread if there are several; "
                                                 "results do not depend on it, unless the budget is a time.")] = 1,
                 fresh: FreshOption = False, *, output: Output) -> None:
     """Train models under one budget with several seeds, and compare them in a table and a page with curves.
 
-    Without --ruler they are compared by held-out loss. With it every run, and every --model, has a row: held-out
-    losses in one protocol, grammar (BLiMP, verbs with one attractor) and fine-tuning on few examples, beside n-grams,
-    random weights and a bag of words. What is finished is not repeated.
+    Without --ruler they are compared by held-out loss. With it, every run and every --model has a row: held-out losses
+    measured in the same way, grammar (BLiMP, verbs with one attractor) and fine-tuning on few examples, compared with
+    n-grams, random weights and a bag of words. Finished runs are not repeated.
 
     Example: mini-bert lab lab.yaml --data corpus.mb --out lab --jobs 2
     """
@@ -90,7 +91,7 @@ def _require_sense(experiment: Path | None, data: Path | None, out: Path | None,
     if ruler is None:
         for option, given in (("--model", bool(model)), ("--no-finetuning", not finetuning), ("--fresh", fresh)):
             if given:
-                raise ConfigError(f"{option} is about the ruler; name the folder of its data with --ruler.")
+                raise ConfigError(f"{option} needs the ruler; name the folder of its data with --ruler.")
 
 
 def _losses(found: Comparison) -> Table:
@@ -103,7 +104,7 @@ def _losses(found: Comparison) -> Table:
 
 
 def _measured(found: Comparison) -> list[Any]:
-    """The row of every model, beside what is no model; fine-tuning in a table of its own."""
+    """The row of every model, and of baselines that are not models; fine-tuning has a separate table."""
     trained = any(row.trained for row in found.rows)
     cost = ("params", *(("tokens", "seconds") if trained else ()))
     numbers = (*cost, *(figure.heading for figure in ZERO_SHOT))

@@ -23,7 +23,8 @@ def find_lr_command(data: Data, config: Config = "mini", changes: Set = None,
                     high: Annotated[float, typer.Option(help="The highest rate.")] = 1.0,
                     steps: Annotated[int, typer.Option(min=10, help="Steps of the longest trials.")] = 100,
                     threads: Threads = 0, seed: SeedOption = 0, *, output: Output) -> None:
-    """Find a learning rate for pre-training: short runs at many rates from the same start, longer ones at the better.
+    """Find a learning rate for pre-training: short runs at many rates from the same start, then longer runs at the
+    better rates.
 
     For fine-tuning, see mini-bert finetune --find-lr.
 
@@ -41,7 +42,7 @@ def overfit_command(data: Data, config: Config = "mini", changes: Set = None,
                     steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps.")] = 400,
                     batch_size: Annotated[int, typer.Option(min=1, help="Sequences in the batch.")] = 8,
                     threads: Threads = 0, seed: SeedOption = 0, *, output: Output) -> None:
-    """Train on one batch until its loss is nearly zero. A correct model can do this; one that cannot has a bug.
+    """Train on one batch until its loss is nearly zero. A correct model can do this; a model that cannot has a bug.
 
     Exits with 1 if the target loss is not reached.
 

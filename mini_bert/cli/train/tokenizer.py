@@ -27,7 +27,7 @@ Files = Annotated[list[str], typer.Argument(
     metavar="FILES", help="Files, folders, patterns, .gz/.xz/.bz2 files, - for standard input, hub:NAME, or pydocs.")]
 Where = Annotated[str, typer.Option("--tokenizer", "-t", metavar="DIR", help="A tokenizer's directory or vocab.txt.")]
 Cased = Annotated[bool | None, typer.Option(
-    "--cased/--uncased", help="For a vocabulary stored without saying whether it keeps case and accents.")]
+    "--cased/--uncased", help="Whether case and accents are kept; needed if the vocabulary does not say.")]
 StrictText = Annotated[bool, typer.Option("--strict", help="Refuse text that is not UTF-8.")]
 StrictFolder = Annotated[bool, typer.Option("--strict", help="Refuse files of a folder that cannot be read, and text "
                                             "that is not UTF-8.")]
@@ -41,7 +41,7 @@ _LISTED = 5                   # files that were skipped
 
 @app.command("train")
 def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o", help="The directory to write.")],
-                  kind: Annotated[str, typer.Option(help="wordpiece, BERT's; or byte_bpe, that of GPT-2 and "
+                  kind: Annotated[str, typer.Option(help="wordpiece, as in BERT, or byte_bpe, as in GPT-2 and "
                                                          "RoBERTa.")] = "wordpiece",
                   vocab_size: Annotated[int, typer.Option(min=10, help="Size of the vocabulary.")] = 8192,
                   cased: Annotated[bool | None, typer.Option(
@@ -52,8 +52,9 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                   layout: Annotated[str | None, typer.Option(
                       help="byte_bpe: the special tokens of bert (default), roberta or gpt2.")] = None,
                   prefix_space: Annotated[bool | None, typer.Option(
-                      "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its first "
-                      "word is like any other; default: no.")] = None,
+                      "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its "
+                                                               "first word is encoded like any other; default: "
+                                                               "no.")] = None,
                   include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
                   *, output: Output) -> None:

@@ -12,13 +12,16 @@ from .inference import opened
 
 
 def generate_command(
-        prompt: Annotated[str, typer.Argument(help="The beginning of the text; none for a text from nothing.")] = "",
+        prompt: Annotated[str, typer.Argument(help="The beginning of the text; leave it out to start from "
+                                                   "nothing.")] = "",
         *, model: Annotated[str, typer.Option("--model", "-m", metavar="DIR", help="A causal model with its tokenizer: "
                                               "the directory of a run, or a GPT-2 from Hugging Face.")],
         tokens: Annotated[int, typer.Option("--tokens", "-n", min=1, help="Number of tokens to write.")] = 100,
-        temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 always takes the likeliest token; "
-                                                   "above 1 is bolder.")] = 0.8,
-        top_k: Annotated[int, typer.Option("--top-k", min=0, help="Choose among this many tokens; 0 for all.")] = 40,
+        temperature: Annotated[float, typer.Option("--temperature", min=0.0, help="0 always takes the most likely "
+                                                                                  "token; values above 1 are more "
+                                                                                  "adventurous.")] = 0.8,
+        top_k: Annotated[int, typer.Option("--top-k", min=0, help="Choose among this many most likely tokens; 0 for "
+                                                                  "all.")] = 40,
         top_p: Annotated[float, typer.Option("--top-p", help="Choose among the fewest tokens whose probabilities sum "
                                              "to this.")] = 0.95,
         samples: Annotated[int, typer.Option("--samples", min=1, help="Number of texts.")] = 1,

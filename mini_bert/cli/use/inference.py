@@ -132,8 +132,8 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                       "--normalise/--raw", help="Scale vectors to length 1.")] = True, *, output: Output) -> None:
     """Turn texts, one per line or per row of a table, into vectors: JSON lines on standard output, or a .npy file.
 
-    Each line has its vector, a blank one that of an empty text. A text longer than the model reads at once has the mean
-    of its windows' vectors, weighted by tokens.
+    Every line gets a vector; a blank line gets that of an empty text. A text longer than the model's window gets the
+    mean of the vectors of its windows, weighted by tokens.
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """

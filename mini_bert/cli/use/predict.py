@@ -51,7 +51,7 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
     if data is not None and texts:
         raise InputError("Give texts or --data, not both.")
     if data is None and text_column:
-        raise InputError("--text-column is about the table of --data.")
+        raise InputError("--text-column applies only to a table given with --data.")
     saved, said = load_task(model), list[str]()
     with workers(threads) as team:
         if data is not None:

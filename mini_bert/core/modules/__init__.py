@@ -1,5 +1,6 @@
-"""What models are built from: parts with parameters, a forward and the backward beneath it. Pure functions of arrays
-are in core/ops; core/model.py puts the parts together. Importing this package registers every built-in word."""
+"""The parts of models: classes with parameters, a forward pass and, directly below it, the backward pass. Pure
+functions of arrays are in core/ops; core/model.py puts the parts together. Importing this package registers every
+built-in word."""
 
 from ..ops import gelu, gelu_tanh, relu
 from . import attention, blocks, embeddings, feedforward, heads, losses, norms, stacks

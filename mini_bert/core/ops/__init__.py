@@ -33,7 +33,7 @@ class Activation(NamedTuple):
     backward: Callable[[Array, Any, Array | None], Array]
     formula: Formula
     checks: list[Check]
-    extra: int = 0            # arrays of the input's size that the cache keeps beside the result
+    extra: int = 0            # arrays of the input's size that the cache keeps besides the result
     value: Callable[[Array, Array | None], Array] | None = None       # y alone, if that is cheaper than y and its cache
 
     def apply(self, x: Array, *, forward_only: bool) -> tuple[Array, Any]:

@@ -15,7 +15,7 @@ from . import Activation
 
 def relu_forward(x: Array, out: Array | None = None) -> tuple[Array, Array]:
     """x of any shape -> y of that shape, in the memory of `out` if that is given (it may be x's own)."""
-    y = np.maximum(x, np.zeros(x.shape[-1:], x.dtype), out=out)     # beside a row of zeros; a single 0 is slower
+    y = np.maximum(x, np.zeros(x.shape[-1:], x.dtype), out=out)     # with a row of zeros; a single 0 is slower
     return y, y                                        # y > 0 exactly where x > 0
 
 

@@ -1,1 +1,1 @@
-"""Numbers that are stored in fewer bits than they are computed with. Formats of files are in core/storage."""
+"""Number formats that are stored in fewer bits than are used to compute. Formats of files are in core/storage."""

@@ -69,7 +69,7 @@ class Machine:
     def _line(self) -> str:
         end = self.data.find(b"\n", self.place, self.place + 1000)
         if end < 0:
-            raise RefusedError("has a name without an end")
+            raise RefusedError("has an unterminated name")
         line = self._text(end - self.place)
         self.place += 1
         return line
@@ -115,7 +115,7 @@ class Machine:
 
     def _get(self, number: int) -> None:
         if number not in self._memo:
-            raise RefusedError("has a damaged pickle: it recalls what it never kept")
+            raise RefusedError("has a damaged pickle: it reads a memo entry that was never stored")
         self._push(self._memo[number])
 
     def _set_items(self, values: list[Any]) -> None:

@@ -22,7 +22,7 @@ def require_plugins(plugins: Any, directory: str, file: str) -> None:
     for key, origin in plugins.items():
         slot, _, word = str(key).partition(": ")
         if slot not in SLOTS:
-            raise CheckpointError(f"{directory}/{file} names a slot that there is not: {slot[:100]!r}.")
+            raise CheckpointError(f"{directory}/{file} names an unknown slot: {slot[:100]!r}.")
         if parse_word(word, slot).name not in words(slot):
             raise CheckpointError(f"{directory} needs the {slot} {word[:100]!r}, which {str(origin)[:100]} registered "
                                   "when it was saved: name that file with --import, or load it with "

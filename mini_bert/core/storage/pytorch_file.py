@@ -94,7 +94,7 @@ def _read_zip(file: IO[bytes]) -> dict[str, Array]:
 def _require_stored(entries: list[Any], size: int) -> None:
     """Refuse what grows when it is unpacked: compressed, encrypted, repeated and overlapping entries."""
     if len({entry.filename for entry in entries}) < len(entries):
-        raise RefusedError("is a zip archive with a name that is there twice")
+        raise RefusedError("is a zip archive with a name that appears twice")
     if any(entry.compress_type or entry.flag_bits & 1 or entry.file_size != entry.compress_size for entry in entries):
         raise RefusedError("is a zip archive with compressed or encrypted entries, which torch.save does not write")
     if sum(entry.file_size for entry in entries) > size:

@@ -1,7 +1,7 @@
 """Texts with labels from a table: which columns have the text and the label, and what a label is.
 
 Columns are chosen by the caller, by their names, or, if no name is known, by their content: the text is the column with
-much the longest texts, the label the only one with few different values. What cannot be told apart is not guessed.
+by far the longest texts, the label the only one with few distinct values. What cannot be told apart is not guessed.
 """
 
 import re
@@ -23,7 +23,7 @@ COLA = ("source", "label", "judgement", "sentence")
 SEPARATORS = ("|", ";", ",")              # between several labels in one cell
 _YES, _NO = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no", "")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
-_FEW_VALUES, _LEAST_TIMES = 50, 2         # a label has at most so many values, each there so often on average
+_FEW_VALUES, _LEAST_TIMES = 50, 2         # a label has at most this many values, each this often on average
 
 
 class Labelled(NamedTuple):

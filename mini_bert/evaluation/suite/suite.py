@@ -149,7 +149,7 @@ def comprehensive_evaluation(model: MiniBERT, tokenizer: Tokenizer, *, text: Seq
                 start = perf_counter()
                 measured = part.run(context)
                 if not measured.rows:
-                    raise DataError("The data contains nothing that could be measured.")
+                    raise DataError("The data contains nothing to measure.")
                 return {**measured.to_dict(), "seconds": round(perf_counter() - start, 2)}
 
             reason = _why_not(context, part)

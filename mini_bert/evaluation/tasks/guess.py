@@ -1,4 +1,4 @@
-"""Which task the training data is for, if nobody says: by the kind of file, its columns, and what the labels are."""
+"""Guess the task from the training data: from the kind of file, its columns, and its labels."""
 
 from collections.abc import Sequence
 from os import PathLike

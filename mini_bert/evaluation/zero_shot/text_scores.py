@@ -18,7 +18,8 @@ from .pseudo_likelihood import Likelihoods, ProgressCallback, pseudo_log_likelih
 
 def text_scores(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, variants: Sequence[str] = ("token",),
                 threads: int = 0, progress: ProgressCallback | None = None) -> Likelihoods:
-    """A score for each text, higher for the likelier. Variants beside `token` are for models that fill masks."""
+    """A score for each text, higher for the more likely one. Variants other than `token` are for models that fill
+    masks."""
     modules = model.modules
     if not modules.has_logits:
         raise InputError("This model has no head, so it cannot compare texts; it needs one for words or for replaced "
@@ -26,7 +27,7 @@ def text_scores(model: MiniBERT, tokenizer: Tokenizer, texts: Sequence[str], *, 
     if not (modules.causal or modules.finds_replaced):
         return pseudo_log_likelihoods(model, tokenizer, texts, variants=variants, threads=threads, progress=progress)
     if list(variants) != ["token"]:
-        raise InputError("Whole words are masked for a model that fills masks; this one does not.")
+        raise InputError("Whole words can be masked only if the model fills masks; this one does not.")
     score = original_log_odds if modules.finds_replaced else causal_log_likelihoods
     return score(model, tokenizer, texts, threads=threads, progress=progress)
 

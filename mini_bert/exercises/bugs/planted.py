@@ -1,4 +1,4 @@
-"""The planted bugs: which terms are changed, by what they can be seen, and which cause is the right answer.
+"""The planted bugs: which terms are changed, which diagnostics show them, and which cause is the right answer.
 
 This file contains the answers.
 """

@@ -1,4 +1,4 @@
-"""Planting a bug: one term of the library's own code is changed, and put back.
+"""Planting a bug: one term of the library's own code is changed, and later restored.
 
 A term is named by the function that computes it and by what it assigns: `dx -=` in layernorm_backward. The code of the
 function is exchanged inside the function object, so everybody who has imported it runs the changed term, and nobody

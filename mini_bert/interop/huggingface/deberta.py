@@ -124,7 +124,7 @@ class DebertaLayout(HuggingFaceLayout):
         relative = bool(config.get("relative_attention", False))
         if not known or relative != bool(types):
             raise ConfigError(f"pos_att_type {str(types)[:100]!r} with relative_attention {str(relative).lower()} is "
-                              "not supported: relative attention has c2p, p2c or both, and no other has any.")
+                              "not supported: relative attention has c2p, p2c or both, and other attention has none.")
         return str(Word("disentangled", options=self._options(config, types))) if relative else ""
 
     def _options(self, config: Mapping[str, Any], types: list[str]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class DebertaV2Layout(DebertaLayout):
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
         found, width = super().ours(config, names), self.whole_number(config, "conv_kernel_size", 0)
         if width and width % 2 == 0:
-            raise ConfigError(f"conv_kernel_size {width} is not supported; a convolution has an odd number of places.")
+            raise ConfigError(f"conv_kernel_size {width} is not supported; the width of a convolution must be odd.")
         activation = our_activation(config, "conv_act", "tanh") if width else ""
         return {**found, "block": f"convolved(width={width}, activation={activation})"} if width else found
 

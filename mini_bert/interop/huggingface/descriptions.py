@@ -48,7 +48,7 @@ class Descriptions:
         return self.tasks[kind].head
 
     def task_keys(self, config: ModelConfig, task: TaskSpec) -> dict[str, Any]:
-        """Keys of their config that describe the task's head, beside its labels."""
+        """Keys of their config that describe the task's head, apart from its labels."""
         return {}
 
     def kind_of(self, config: ModelConfig, task: TaskSpec | None) -> str:

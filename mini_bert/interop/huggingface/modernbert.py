@@ -112,7 +112,8 @@ class ModernBertLayout(HuggingFaceLayout):
             return f"global_every={said}"
         if not isinstance(kinds, list) or len(kinds) != self.whole_number(config, "num_hidden_layers", 22) \
                 or not set(map(str, kinds)) <= {"full_attention", "sliding_attention"}:
-            raise ConfigError("layer_types must be a list that says full_attention or sliding_attention of each layer.")
+            raise ConfigError("layer_types must be a list that says full_attention or sliding_attention for each "
+                              "layer.")
         full = [layer for layer, kind in enumerate(kinds) if kind == "full_attention"]
         for every in (said, full[1] if len(full) > 1 else len(kinds)):
             if full == list(range(0, len(kinds), every)):
@@ -126,7 +127,7 @@ class ModernBertLayout(HuggingFaceLayout):
                                    ("full_attention", "global_rope_theta", 160_000.0)):
             turn = (found.get(kind) or {}) if isinstance(found, dict) else None
             if not isinstance(turn, dict) or turn.get("rope_type", "default") != "default":
-                raise ConfigError("rope_parameters is supported with the rope_type default alone.")
+                raise ConfigError("rope_parameters is supported only with the rope_type default.")
             theta = turn.get("rope_theta", config.get(key))
             theta = default if theta is None else theta
             if isinstance(theta, bool) or not isinstance(theta, int | float) or not 0 < theta < float("inf"):

@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor of theirs. With `parts`, it holds so many of ours of one shape, and this is number `part`."""
+    """A tensor of theirs. With `parts`, it holds that many of ours of one shape, and this is number `part`."""
 
     name: str
     transposed: bool = False

@@ -242,7 +242,7 @@ class Distillation(MaskedLM):
 
     @staticmethod
     def example_settings(config: ModelConfig, dtype: Any, seed: int) -> dict[str, Any]:
-        """What a gradient check needs beside the model: a teacher, deeper and wider than the student."""
+        """What a gradient check needs besides the model: a teacher, deeper and wider than the student."""
         wider = ModelConfig.from_dict({**config.to_dict(), "hidden_size": 2 * config.hidden_size, "dropout": 0.0,
                                        "num_layers": config.num_layers + 1, "attention_dropout": 0.0})
         return {"teacher": MiniBERT(wider, dtype=dtype, seed=seed), "layers": "even"}

@@ -189,6 +189,6 @@ class SentenceVectors(SentenceObjective):
 
     @staticmethod
     def example_settings(config: ModelConfig, dtype: Any, seed: int) -> dict[str, Any]:
-        """What a gradient check needs beside the model: a teacher wider than the student."""
+        """What a gradient check needs besides the model: a teacher wider than the student."""
         wider = ModelConfig.from_dict({**config.to_dict(), "hidden_size": 2 * config.hidden_size})
         return {"teacher": MiniBERT(wider, dtype=dtype, seed=None), "group": 3}

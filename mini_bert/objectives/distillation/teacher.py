@@ -30,7 +30,7 @@ def open_teacher(given: str | Word | MiniBERT | None, objective: str, dtype: npt
 
 
 def tokenizer_of(teacher: MiniBERT) -> Tokenizer | None:
-    """The tokenizer beside a teacher's weights, if there is one."""
+    """The tokenizer next to a teacher's weights, if there is one."""
     if teacher.source is None or not has_tokenizer(teacher.source):
         return None
     return load_tokenizer(teacher.source)

@@ -55,7 +55,7 @@ class TeacherVectors:
     def __init__(self, teacher: MiniBERT, sentences: SampledSentences):
         tokenizer = tokenizer_of(teacher)
         if tokenizer is None:
-            raise ConfigError(f"sentence_vectors: the teacher {teacher.source} has no tokenizer beside its weights, "
+            raise ConfigError(f"sentence_vectors: the teacher {teacher.source} has no tokenizer next to its weights, "
                               "and cannot read text.")
         self.teacher, self.tokenizer, self.sentences = teacher, tokenizer, sentences
         self.file = VectorFile(cache_folder() / f"sentence-vectors-{self._digest()}.f16", teacher.config.hidden_size)

@@ -43,7 +43,7 @@ class Blocks(Protocol):
     """A file, or what gives the blocks of one."""
 
     def read(self, size: int, /) -> bytes:
-        """At most about so many further bytes; none at the end."""
+        """At most about this many further bytes; none at the end."""
 
 
 class FileSource:

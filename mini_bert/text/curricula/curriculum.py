@@ -79,7 +79,7 @@ class Order:
         return min(self.size, max(ceil(self.curriculum.share(done) * self.size), least))
 
     def draw(self, epoch: int, first: int, count: int, pool: int, wanted: int | None = None) -> IntArray:
-        """The sequences at `count` places of an epoch from `first` on, or to its end, if so many are open.
+        """The sequences at `count` positions of an epoch from `first` on, or to its end, if that many are available.
 
         With a curriculum there may be another number of them, `wanted`: more come from further orders of the epoch.
         """

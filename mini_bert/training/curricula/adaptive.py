@@ -111,7 +111,7 @@ class AdaptiveWeights:
         weights, counts, steps = given
         if not (_is_weights(weights, len(self.ordinary)) and _is_counts(counts, len(self.ordinary))
                 and isinstance(steps, list) and len(steps) == 2 and all(type(step) is int for step in steps)):
-            raise CheckpointError("The checkpoint's masking weights are not those of this vocabulary.")
+            raise CheckpointError("The checkpoint's masking weights do not match this vocabulary.")
         (older, newer), (turn, self.since) = weights, steps
         self.tables, (self.counts, self.last) = (older, newer, turn), counts
 

@@ -90,7 +90,7 @@ class Optimiser:
 
     @classmethod
     def floats(cls, parameters: int) -> int:
-        """How many numbers it keeps for this number of parameters, beside those of an optimiser that it wraps."""
+        """How many numbers it keeps for this number of parameters, not counting those of an optimiser that it wraps."""
         return len(cls.states) * parameters
 
     def evaluation_weights(self) -> AbstractContextManager[None]:

@@ -127,7 +127,7 @@ def read_arrays(file: Path, like: Mapping[str, Array]) -> dict[str, Array]:
         raise CheckpointError(f"{file} cannot be read: {error}.") from None
     if any(name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype
            for name, array in like.items()):
-        raise CheckpointError(f"{file} is not of this model, objective and optimiser.")
+        raise CheckpointError(f"{file} does not belong to this model, objective and optimiser.")
     return arrays
 
 
@@ -151,7 +151,7 @@ def newest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 
 
 def remove_newer(folder: Path, step: int) -> None:
-    """Remove what stands in the way of a run that goes on from `step`: newer checkpoints, and leftovers."""
+    """Remove what is in the way of a run that continues from `step`: newer checkpoints, and leftovers."""
     for path in filter(_is_ours, list_checkpoints(folder)):
         if int(path.name[5:]) > step:
             remove_directory(path, _busy(path))

@@ -39,6 +39,6 @@ def unpack(objective: CorpusObjective[Any, Any], model: MiniBERT, values: dict[s
 
 
 def _further_params(objective: CorpusObjective[Any, Any], model: MiniBERT) -> dict[str, Array]:
-    """What learns beside the model, which is saved by itself."""
+    """What is trained besides the model, which is saved separately."""
     return {f"params.{name}": value for name, value in objective.params.items()
             if name not in model.params or not np.shares_memory(value, model.params[name])}

@@ -201,8 +201,8 @@ def read_run(run: Path, *, unchanged: bool = False) -> dict[str, Any]:
     digest = description.pop(DIGEST, None)
     if unchanged and digest not in (None, json_digest(description)):
         raise CheckpointError(f"{run / CONFIG} has changed since it was written: its digest differs. Settings are "
-                              f"changed with mini-bert resume {run} --set KEY=VALUE; without its line {DIGEST}, the "
-                              "file is taken as it is.")
+                              f"changed with mini-bert resume {run} --set KEY=VALUE; remove its line {DIGEST} to "
+                              "accept the file as it is.")
     return description
 
 

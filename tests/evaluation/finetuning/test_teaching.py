@@ -146,16 +146,16 @@ def test_the_command_learns_from_a_teacher_and_compares_with_labels_alone(data, 
 
 def test_what_cannot_be_taught_is_refused_before_training(data, teacher, tmp_path, monkeypatch):
     monkeypatch.setattr("mini_bert.api.finetune.run_task", lambda *a, **b: pytest.fail("it was trained"))
-    for options, said in (({"teacher-weight": 0.5}, "teacher_weight is about a teacher; name one with teacher"),
-                          ({"augment": 2}, "augment is about a teacher"),
-                          ({"unlabelled": data / "dev.tsv"}, "unlabelled is about a teacher"),
+    for options, said in (({"teacher-weight": 0.5}, "teacher_weight needs a teacher; name one with teacher"),
+                          ({"augment": 2}, "augment needs a teacher"),
+                          ({"unlabelled": data / "dev.tsv"}, "unlabelled needs a teacher"),
                           ({"teacher": data / "model"}, "is not a task model"),
                           ({"teacher": teacher, "teacher-weight": 2}, "weight must be above 0 and at most 1, not 2"),
                           ({"teacher": teacher, "teacher-loss": "mse"}, "must be one of kl, squared, not 'mse'"),
-                          ({"teacher": teacher, "teacher-loss": "squared", "temperature": 3}, "squared has none"),
+                          ({"teacher": teacher, "teacher-loss": "squared", "temperature": 3}, "kl, not to squared"),
                           ({"teacher": teacher, "temperature": 0}, "temperature must be above 0, not 0")):
         assert said in refused(*command(data, **options))
-    assert "give one of them" in refused(*command(data, teacher=teacher), "--curve")
+    assert "give only one of the two" in refused(*command(data, teacher=teacher), "--curve")
     assert "this one's answers are one label per chosen token" in refused(
         *command(data, ".conll", task="ner", teacher=teacher))
     assert "the data both, other" in refused(*command(data, ".pairs.tsv", teacher=teacher))

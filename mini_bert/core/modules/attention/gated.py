@@ -1,4 +1,4 @@
-"""Attention with a gate on what it has found, before the heads are mixed.
+"""Attention with a gate on its result, before the heads are mixed.
 
     gated:       O = LN(C * gelu(x W_G)) W_O                    a gate for each feature, then a norm (GPT-BERT)
     head_gated:  O = (C_a * sigmoid(x w_a + b_a)) W_O           a gate for each head a

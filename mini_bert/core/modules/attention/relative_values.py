@@ -1,4 +1,4 @@
-"""Relative values (Shaw et al. 2018): what is taken from a token has a part that depends on its distance alone.
+"""Relative values (Shaw et al. 2018): the value taken from a token has a part that depends only on its distance.
 
     C_i = sum_j P_ij (v_j + R[clip(j - i, -k, k)])            R (2 k + 1, d_k), shared by the heads of a layer
 

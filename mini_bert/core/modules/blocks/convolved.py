@@ -1,4 +1,4 @@
-"""DeBERTa v2's first layer: BERT's layer, with a convolution over the tokens beside it.
+"""DeBERTa v2's first layer: BERT's layer, with a convolution over the tokens in parallel.
 
     y = LN2(m + FFN(m))               BERT's layer, of x                         m = LN1(x + MHA(x))
     z = LN3(y + act(n(x) W + b))      n(x): each token beside its neighbours, W (width H, H); padding counts as zeros

@@ -1,4 +1,4 @@
-"""Positions that are added to the embeddings: learned vectors, or none."""
+"""Position vectors that are added to the embeddings: learned ones, or none."""
 
 from typing import ClassVar
 

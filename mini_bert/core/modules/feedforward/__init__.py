@@ -1,4 +1,4 @@
-"""The feed-forward network of a layer, which works on each token by itself."""
+"""The feed-forward network of a layer, which processes each token separately."""
 
 from . import gated, mlp
 

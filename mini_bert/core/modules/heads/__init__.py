@@ -1,4 +1,4 @@
-"""What stands on the encoder: from hidden rows to logits, the scores of labels, or one vector per sequence."""
+"""Heads on top of the encoder: from hidden rows to logits, label scores, or one vector per sequence."""
 
 from . import absent, mlm, poolers, replaced_tokens, sentences, tasks, transform
 

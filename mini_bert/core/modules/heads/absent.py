@@ -1,4 +1,4 @@
-"""No head: a place that a model leaves empty, with a sentence for whoever asks for its output."""
+"""No head: an empty slot, with a clear error for whoever asks for its output."""
 
 from typing import Any, NoReturn
 

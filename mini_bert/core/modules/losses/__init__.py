@@ -1,4 +1,4 @@
-"""What the scores of a task's head are learned from, and what they mean: classes, several labels, numbers."""
+"""How a task learns from the scores of its head, and what the scores mean: classes, several labels, numbers."""
 
 from . import classes, numbers, several_labels
 

@@ -1,4 +1,4 @@
-"""No normalisation: y = x. For a place that a model leaves free of norms, such as ModernBERT's first."""
+"""No normalisation: y = x. For a position without a norm, such as the first one in ModernBERT."""
 
 from ...arrays import Array
 from ...formulas import SAME, StepSpec

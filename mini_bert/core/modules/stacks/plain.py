@@ -1,9 +1,9 @@
 """BERT's stack: L layers with parameters of their own, one after the other.
 
-In the last layer only the selected tokens are computed. With `ctx.recompute` a layer keeps its input alone and is
-computed again for its backward (gradient checkpointing): of the activations of L layers those of one are in memory at
-a time, for one more forward pass. Dropout is keyed by its place and not by when it is drawn, so the gradients are the
-same, bit for bit. Without it, `ctx.activations` says in which precision a layer's cache is kept.
+In the last layer only the selected tokens are computed. With `ctx.recompute` a layer keeps only its input and is
+recomputed for its backward pass (gradient checkpointing): only the activations of one layer at a time are in memory, at
+the price of one more forward pass. Dropout is keyed by its position in the model and not by when it is drawn, so the
+gradients are the same, bit for bit. Without it, `ctx.activations` gives the precision in which a layer's cache is kept.
 """
 
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ class PlainStack:
         if "_again" in cache:
             _, cache = layer.forward(*cache["_again"])
         elif "_forward_only" in cache:
-            raise InputError("This cache is of a pass with forward_only, which keeps nothing for a backward.")
+            raise InputError("This cache comes from a pass with forward_only, which keeps nothing for a backward pass.")
         else:
             cache = ctx.activations.opened(cache)
         dx = layer.backward(dy, cache, grads, self._at(ctx, depth))

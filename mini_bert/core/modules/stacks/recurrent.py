@@ -1,7 +1,7 @@
-"""Transformer-XL's stack: every layer leaves behind what its attention was given, for the next part of the text.
+"""Transformer-XL's stack: every layer keeps the input of its attention for the next part of the text.
 
-A pass reads `ctx.memory` as any other does; this stack keeps what `memory_after` (core/memory.py) makes the next memory
-from. It costs no copy: the rows are those that the backward needs anyway.
+Reading `ctx.memory` works as in any other stack; this stack also keeps the rows from which `memory_after`
+(core/memory.py) makes the next memory. This needs no copy, since the backward pass needs these rows anyway.
 """
 
 from typing import Any, ClassVar

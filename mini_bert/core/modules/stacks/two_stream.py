@@ -1,4 +1,4 @@
-"""XLNet's stack: beside its content, a token has a query, which must find the token without having seen it.
+"""XLNet's stack: besides its content, a token has a query, which must predict the token without having seen it.
 
     content  h_i <- layer(h_i;  keys h_j of rank_j <= rank_i)         h starts as the embeddings
     query    g_i <- layer(g_i;  keys h_j of rank_j <  rank_i)         g starts as one learned vector for all

@@ -1,4 +1,4 @@
-"""Each token beside its neighbours: what a convolution over the tokens multiplies by its matrix.
+"""Each token concatenated with its neighbours: the input of a convolution over the tokens.
 
     y_t  = [x_(t-p); ...; x_t; ...; x_(t+p)]                 width = 2 p + 1 rows of x, zeros beyond the ends
     dx_t = sum_j dy_(t+p-j), its j-th part                   a row is read by itself and by its neighbours

@@ -1,4 +1,5 @@
-"""What a metric is: a number about predictions that is to be raised, and of which kind the predictions are.
+"""The interface of a metric: a number about predictions, higher being better, and the kind of predictions it applies
+to.
 
     register("metric", "accuracy")(ClassMetric(function))         function(predicted, true, number of classes)
 """

@@ -65,5 +65,5 @@ def require_classes(records: Sequence[Labelled], source: str) -> None:
         return
     between = next((label for label, value in numbers.items() if not isfinite(value) or value != int(value)), None)
     if between is not None:
-        raise DataError(f"{source} has the label {between}, a number on a scale; classes are such as 0 and 1. Numbers "
-                        "are learned with --task regression.")
+        raise DataError(f"{source} has the label {between}, a number on a scale; classes look like 0 and 1. For "
+                        "numbers use --task regression.")

@@ -1,4 +1,4 @@
-"""Tasks of GLUE that are measured by a metric of their own: CoLA, MRPC and STS-B."""
+"""Tasks of GLUE that have their own metric: CoLA, MRPC and STS-B."""
 
 from ....core.registry import register
 from .classes import Classification, Pairs

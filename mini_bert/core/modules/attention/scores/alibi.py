@@ -2,8 +2,8 @@
 
     bias_aij = -m_a |i - j|            m_a = 2^(-8 (a + 1) / A)
 
-Half of the heads look near, the others far; nothing is learned, and no length is too long. The slopes are those of the
-paper for A a power of two; for other A the missing ones are taken from the series of 2 A, as in its code.
+Half of the heads look near, the others far; nothing is learned, and the length of a text is unlimited. The slopes are
+those of the paper for A a power of two; for other A the missing ones are taken from the series of 2 A, as in its code.
 """
 
 from typing import Any

@@ -2,9 +2,9 @@
 
     S_ij = -inf  if j > i,  where Context.causal is True of the sequence
 
-One model can so learn to fill masks from both sides and to predict the next token (objectives/hybrid.py): a pass of
-`fill-mask` asks for nothing, and one of `generate` asks for causal attention. Like `causal`, the term has no parameters
-and no gradient of its own.
+So one model can learn both to fill masks from both sides and to predict the next token (objectives/hybrid.py): a pass
+of `fill-mask` asks for nothing, and one of `generate` asks for causal attention. Like `causal`, the term has no
+parameters and no gradient of its own.
 """
 
 from ....arrays import BoolArray

@@ -1,4 +1,4 @@
-"""Disentangled attention (DeBERTa, He et al. 2021): contents and relative positions meet in scores of their own.
+"""Disentangled attention (DeBERTa, He et al. 2021): separate scores for contents and relative positions.
 
     S_ij = (q_i . k_j + q_i . Kr_r + k_j . Qr_r) / sqrt(3 d_k)           r = r(i - j), the row of the distance
     Kr   = R W_KR       Qr = R W_QR + b_QR                               R (2 k, H), one table for all layers

@@ -1,4 +1,4 @@
-"""Relative keys (Shaw et al. 2018): a learned vector for each distance answers the query beside the key itself.
+"""Relative keys (Shaw et al. 2018): the query meets, besides the key itself, a learned vector for each distance.
 
     bias_ij = q_i . R[clip(j - i, -k, k)] / sqrt(d_k)            R (2 k + 1, d_k), shared by the heads of a layer
 

@@ -53,7 +53,7 @@ class RelativeTable:
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 1_000_000:
                 raise ConfigError(f"disentangled: {name} must be a whole number of at least {least}, not {value}.")
         if buckets == 1:
-            raise ConfigError("disentangled: one bucket cannot tell before from behind; take 2 or more.")
+            raise ConfigError("disentangled: one bucket cannot tell before from after; use 2 or more.")
         if buckets and reach - 1 == buckets // 2:              # the logarithm that is divided by would be 0
             raise ConfigError(f"disentangled: with reach={reach}, buckets={buckets} leave no far distances to share "
                               "them; take another reach.")

@@ -1,4 +1,4 @@
-"""Rotary positions (RoPE): queries and keys are turned by angles that grow with their positions.
+"""Rotary positions (RoPE): queries and keys are rotated by angles that grow with their positions.
 
     angle_(t, i) = t base^(-2 i / d_k)                 for the pair i of features, i < d_k / 2
     (u, v) -> (u cos - v sin, u sin + v cos)           so q_t . k_s depends on t - s alone

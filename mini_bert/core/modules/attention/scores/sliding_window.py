@@ -2,8 +2,8 @@
 
     S_ij = -inf  if |i - j| > reach
 
-With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: what is far away arrives through these.
-`global_layers='0 3 4'` names such layers one by one.
+With `global_every=n`, layers 0, n, 2 n, ... see everything, as in ModernBERT: information from far away arrives through
+these. `global_layers='0 3 4'` names such layers one by one.
 """
 
 import numpy as np

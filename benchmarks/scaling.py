@@ -21,7 +21,7 @@ import yaml
 from mini_bert import load_preset
 from mini_bert.bench.contest import BenchTask, compete
 from mini_bert.core.config import ModelConfig
-from mini_bert.training.workers import available_cores
+from mini_bert.workers import available_cores
 
 SIZES = {"B": (8, 16, 32, 64), "T": (32, 64, 128, 256), "H": (96, 192, 384), "L": (2, 4, 8),
          "V": (4096, 8192, 16384, 32768)}

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from .training.optimisers.adamw import AdamW
     from .training.progress import ProgressBar
     from .training.trainer import Trainer
-    from .training.workers import keep_freed_memory
+    from .workers import keep_freed_memory
 
 __all__ = ["AdamW", "AdvancedMiniBERT", "AdvancedOptimizer", "CheckpointError", "ConfigError", "Corpus", "CorpusError",
            "DataError", "InputError", "Listener", "MLMDataGenerator", "MathematicalAnalyzer", "MathematicalExplorer",
@@ -107,7 +107,7 @@ _PLACES = {name: module for module, names in {
     "training.optimisers.adamw": ("AdamW",),
     "training.progress": ("ProgressBar",),
     "training.trainer": ("Trainer",),
-    "training.workers": ("keep_freed_memory",),
+    "workers": ("keep_freed_memory",),
 }.items() for name in names}
 
 

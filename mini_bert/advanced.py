@@ -19,7 +19,7 @@ from .objectives.objective import CorpusObjective
 from .text.masking import Masking
 from .training.config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from .training.curricula.adaptive import AdaptiveWeights, next_weights
-from .training.workers import workers
+from .workers import workers
 
 __all__ = ["AdvancedMiniBERT", "AdvancedOptimizer", "add_auxiliary_tasks", "implement_adaptive_masking",
            "implement_curriculum_learning"]

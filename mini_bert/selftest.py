@@ -16,7 +16,7 @@ from .randomness import generator
 from .text.masking import mask_tokens
 from .training.memory import training_memory
 from .training.runs.process_memory import peak_resident_bytes
-from .training.workers import keep_freed_memory
+from .workers import keep_freed_memory
 
 PARAMETERS = 4_498_880
 MEMORY_LIMIT = 10 * 10**9         # bytes; any laptop has these

@@ -13,7 +13,7 @@ from ..objectives.masked import MaskedLM, masked_predictions, micro_batches
 from ..objectives.objective import PassOptions
 from ..text.batches import MLMBatch
 from ..training.update import BatchGradients
-from ..training.workers import Workers
+from ..workers import Workers
 
 DataBatch = MLMBatch | Sequence[Any]
 _AT_A_TIME = 16               # sequences per forward pass, to limit memory

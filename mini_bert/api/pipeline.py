@@ -169,7 +169,7 @@ class Pipeline:
         """What a fine-tuned model says: a label, entities, a number, or an answer. A pair of texts, or a question and
         its text, is a tuple."""
         from ..evaluation.tasks.answers import answer_lines
-        from ..training.workers import workers
+        from ..workers import workers
 
         given: Any = text
         single = isinstance(text, str | tuple)

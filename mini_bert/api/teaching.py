@@ -12,7 +12,7 @@ from ..evaluation.formats.tables import Labelled, read_table
 from ..evaluation.tasks.storage import SavedTask, load_task
 from ..evaluation.tasks.task import Task
 from ..evaluation.tasks.teaching import Taught, TeachingConfig, taught
-from ..training.workers import workers
+from ..workers import workers
 
 Place = str | PathLike[str]
 

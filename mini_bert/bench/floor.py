@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..core.config import ModelConfig
 from ..text.batches import MLMBatch
 from ..training.config import TrainingConfig
-from ..training.workers import workers
+from ..workers import workers
 from .contest import BenchTask
 
 

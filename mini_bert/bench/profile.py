@@ -27,7 +27,7 @@ import numpy as np
 
 from ..configs import load_config
 from ..training.config import TrainingConfig
-from ..training.workers import workers
+from ..workers import workers
 from .contest import BenchTask
 from .contestant import mini_bert_step
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..objectives.masked import masked_predictions, micro_batches
 from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
-from ..training.workers import Workers, workers
+from ..workers import Workers, workers
 from .ngrams import NgramCounts
 
 FREQUENCY_BANDS = (100, 1000, 10_000)         # upper ranks of the bands; the rest is the last band

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..objectives.causal import next_tokens, read_in_segments
 from ..text.corpora.corpus import Corpus
 from ..text.sequences.sequences import PackedSequences
-from ..training.workers import workers
+from ..workers import workers
 
 _TOGETHER = 8                 # documents of similar length that are read at a time
 _LONGEST = 1_000_000          # tokens of a document; a longer one is read as several

@@ -27,7 +27,7 @@ from ..training import optimisers  # noqa: F401  (they fill the registry)
 from ..training.optimisers.making import optimiser_from
 from ..training.param_groups import groups_of
 from ..training.update import Update
-from ..training.workers import Workers
+from ..workers import Workers
 from .queries import Query
 from .runs import Run
 

@@ -43,7 +43,7 @@ from ..text.opening import load_tokenizer
 from ..text.tokenizer import Tokenizer
 from ..training.config import TrainingConfig
 from ..training.finetune import FinetuneConfig
-from ..training.workers import workers
+from ..workers import workers
 
 Scores = dict[str, float | None]
 Report = Callable[[str], None]                    # what is being measured

@@ -17,7 +17,7 @@ from ..text.corpora.corpus import Corpus
 from ..text.schedule import Step
 from ..training.config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from ..training.update import Update
-from ..training.workers import Workers, workers
+from ..workers import Workers, workers
 
 _WARM_UP, _TURNS = 2, 16
 

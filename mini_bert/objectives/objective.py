@@ -78,7 +78,7 @@ class Batches(Protocol[Batch_co]):
 
 
 class Team(Protocol):
-    """Threads that share work; see training/workers.py."""
+    """Threads that share work; see workers.py."""
 
     def map(self, function: Any, items: Any) -> list[Any]: ...
 

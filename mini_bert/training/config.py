@@ -20,6 +20,7 @@ from ..text.curricula.curriculum import Curriculum
 from ..text.masking import HIDDEN, RANDOM, BoolArray, Masking
 from ..text.schedule import Schedule
 from ..text.sequences.sequences import MODES
+from ..workers import available_cores
 from . import clipping, curricula, inits, optimisers  # noqa: F401  (they fill the registry)
 from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
 from .curricula.making import check_masking_weights, curriculum_from, curriculum_words, masking_weights_from
@@ -27,7 +28,6 @@ from .optimisers.making import optimiser_from, optimiser_words
 from .optimisers.optimiser import Optimiser
 from .param_groups import groups_of, rate_factors
 from .schedules import check_schedule
-from .workers import available_cores
 
 _MICRO_BATCH_TOKENS = 1024    # larger ones are hardly faster, and take more memory
 _OF_OPTIMISERS = ("beta1", "beta2", "epsilon", "weight_decay")

@@ -24,10 +24,10 @@ from ..errors import ConfigError, NumericalError
 from ..objectives.objective import Batches, CorpusObjective
 from ..objectives.task import TaskLoss
 from ..randomness import generator
+from ..workers import workers
 from .config import TrainingConfig, make_objective
 from .finetune import Collate, FinetuneConfig, finetune
 from .trainer import Trainer
-from .workers import workers
 
 MOST_STEPS = 100_000          # of a trial
 _PER_DECADE = 2               # rates: 1, 3.2, 10, ...

@@ -22,6 +22,7 @@ from ..objectives.objective import Objective, PassOptions
 from ..objectives.task import TaskLoss
 from ..randomness import generator
 from ..settings import Settings
+from ..workers import workers
 from .clipping.clipping import USUAL_NORM, check_clipping, clipping_from
 from .config import TrainingConfig, make_optimiser
 from .loop import Loop, State
@@ -29,7 +30,6 @@ from .optimisers.making import optimiser_words
 from .optimisers.optimiser import Optimiser
 from .schedules import check_schedule, learning_rate
 from .update import StepResult, Update
-from .workers import workers
 
 _POOL = 50                    # batches whose examples are sorted by length together
 

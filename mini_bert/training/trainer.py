@@ -17,6 +17,7 @@ from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
 from ..text.schedule import Step
 from ..text.tokenizer import Tokenizer
+from ..workers import workers
 from .budget import Budget
 from .config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from .loop import Listener, Listeners, Loop, State
@@ -36,7 +37,6 @@ from .runs.records import LogInterval
 from .runs.snapshots import Snapshots
 from .schedules import learning_rate
 from .update import StepResult, Update
-from .workers import workers
 
 
 class Trainer:

@@ -13,10 +13,10 @@ import numpy as np
 from ..core.params import Parameters
 from ..errors import NumericalError
 from ..objectives.objective import Batch, Loss, Losses, Objective, Part
+from ..workers import Workers
 from .clipping.clipping import Clipping
 from .gradient_sum import GradientSum
 from .optimisers.optimiser import Measures, Optimiser
-from .workers import Workers
 
 
 class StepResult(NamedTuple):

@@ -50,7 +50,7 @@ def test_steps_take_no_fresh_pages_once_memory_is_kept():
 import resource
 import numpy as np
 from mini_bert import MiniBERT, MiniBERTGradients
-from mini_bert.training.workers import keep_freed_memory
+from mini_bert.workers import keep_freed_memory
 if not keep_freed_memory():
     raise SystemExit("77")
 grads = MiniBERTGradients(MiniBERT())

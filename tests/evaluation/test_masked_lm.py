@@ -16,7 +16,7 @@ from mini_bert.text.batches import MLMBatches
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 WORDS = ["a", "b", "c", "d"]
 

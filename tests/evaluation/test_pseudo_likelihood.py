@@ -13,7 +13,7 @@ from mini_bert.evaluation.zero_shot.pseudo_likelihood import (
 )
 from mini_bert.inference.score import score
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 WORDS = ["the", "cat", "sat", "on", "mat", "un", "##aff", "##able", "."]
 TEXTS = ["the cat sat on the mat.", "the cat", "unaffable cat.", "the cat sat.", "the cat", "the mat sat.", "mat"]

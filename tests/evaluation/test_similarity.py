@@ -20,7 +20,7 @@ from mini_bert.evaluation.representations.similarity import (
     words_in_text,
 )
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 WORDSIM = Path(__file__).parents[3] / "shared" / "data" / "eval" / "wordsim"
 WORDS = ["man", "woman", "king", "queen", "boy", "girl", "sun", "##day", "the", "runs", "."]

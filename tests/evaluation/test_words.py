@@ -10,7 +10,7 @@ from mini_bert.evaluation.probes.quantised_vectors import quantised_bytes
 from mini_bert.evaluation.probes.sets import probe_sets
 from mini_bert.evaluation.probes.word_vectors import align_words, layer_names
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 TOKENIZER = WordPieceTokenizer([*SPECIAL_TOKENS, "a", "b", "##c", "##d", "x", "-"])
 

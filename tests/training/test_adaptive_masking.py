@@ -20,7 +20,7 @@ from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import workers
+from mini_bert.workers import workers
 
 ADAPTIVE = "adaptive(every=2)"
 ORDINARY = np.arange(30) > 4

@@ -15,7 +15,7 @@ from mini_bert.training.config import TrainingConfig, load_run_config
 from mini_bert.training.finetune import FinetuneConfig
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
-from mini_bert.training.workers import Workers, workers
+from mini_bert.workers import Workers, workers
 
 LAYOUT = [ParamSpec("E", (70_000, 4), 1.0, component="embeddings", axes=("vocabulary",)),
           ParamSpec("W", (30, 40), 1.0, component="attention", layer=0), ParamSpec("b", (40,), layer=0),

@@ -12,7 +12,7 @@ from mini_bert.training.overfit import overfit
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.trainer import Trainer
 from mini_bert.training.update import Update
-from mini_bert.training.workers import workers
+from mini_bert.workers import workers
 
 # (word, how moments and activations are stored), with a learning rate that suits it
 OPTIMISERS = {("adamw", "float32"): 1e-2, ("lion", "float32"): 2e-3, ("muon", "float32"): 1e-2,

@@ -14,7 +14,7 @@ from mini_bert.training.config import TrainingConfig, make_objective
 from mini_bert.training.finder import find_learning_rate
 from mini_bert.training.initial_model import new_model
 from mini_bert.training.trainer import Trainer
-from mini_bert.training.workers import workers
+from mini_bert.workers import workers
 
 MODEL = ModelConfig(num_layers=2, num_heads=2, hidden_size=32, intermediate_size=64, vocab_size=120, max_seq_length=32)
 RECIPE = TrainingConfig(batch_size=8, masking_rate=0.3, init="local", frequency_bias=True, threads=1)

@@ -10,7 +10,7 @@ from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.batches import MLMBatch
 from mini_bert.text.masking import mask_tokens
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import Workers, workers
+from mini_bert.workers import Workers, workers
 
 SMALL = {"num_layers": 2, "num_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 50,
          "max_seq_length": 12, "dropout": 0.1}

@@ -12,7 +12,7 @@ from mini_bert.objectives.making import objective_from
 from mini_bert.training.config import make_objective
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 
 @pytest.fixture

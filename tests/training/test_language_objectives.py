@@ -22,7 +22,7 @@ from mini_bert.training.overfit import overfit
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import Workers, workers
+from mini_bert.workers import Workers, workers
 
 XL = {"score_terms": "relative(shared=true) + causal", "stack": "recurrent", "position_embeddings": "none"}
 XLNET = {"score_terms": "segments + relative", "stack": "two_stream", "position_embeddings": "none", "token_types": 5,

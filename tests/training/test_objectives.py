@@ -19,7 +19,7 @@ from mini_bert.training.overfit import overfit
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run
 from mini_bert.training.update import BatchGradients, Update
-from mini_bert.training.workers import Workers, workers
+from mini_bert.workers import Workers, workers
 
 SUM = "masked + 0.5 swapped"
 SMALL = ModelConfig(num_layers=2, num_heads=2, hidden_size=8, intermediate_size=12, vocab_size=20, max_seq_length=8,

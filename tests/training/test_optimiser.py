@@ -16,7 +16,7 @@ from mini_bert.training.optimisers.adamw import AdamW
 from mini_bert.training.optimisers.lion import Lion
 from mini_bert.training.optimisers.making import optimiser_from
 from mini_bert.training.optimisers.muon import Muon, orthogonalised
-from mini_bert.training.workers import workers
+from mini_bert.workers import workers
 
 LAYOUT = [ParamSpec("E", (50, 8), 1.0, component="embeddings", axes=("vocabulary",)),
           ParamSpec("W", (30, 40), 1.0, component="attention", layer=0), ParamSpec("b", (40,), 1.0, layer=0),

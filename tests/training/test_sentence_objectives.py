@@ -16,7 +16,7 @@ from mini_bert.training.config import make_objective
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 ALL = "masked + 0.5 next_sentence + 2 token_order"
 

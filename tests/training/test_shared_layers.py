@@ -11,7 +11,7 @@ from mini_bert.text.masking import mask_tokens
 from mini_bert.training.config import TrainingConfig
 from mini_bert.training.trainer import Trainer
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import workers
+from mini_bert.workers import workers
 
 CONFIG = ModelConfig(num_layers=4, num_heads=2, hidden_size=16, intermediate_size=32, vocab_size=50, max_seq_length=12,
                      stack="shared", mlm_head="bert", dropout=0.1)

@@ -30,7 +30,7 @@ from mini_bert.training.overfit import overfit
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import resume_run, start_run
 from mini_bert.training.update import BatchGradients
-from mini_bert.training.workers import Workers, workers
+from mini_bert.workers import Workers, workers
 
 WORDS = ("distil(teacher='{}', layers=even)", "distil(teacher='{}', everywhere=true, match=squared, masked=0)",
          "contrastive(group=3, temperature=0.2)", "sentence_vectors(teacher='{}', group=3)",

@@ -15,7 +15,7 @@ from mini_bert.training.optimisers.lookahead import Lookahead
 from mini_bert.training.optimisers.sgd import SGD
 from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import start_run
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 LAYOUT = [ParamSpec("W", (30, 40), 1.0), ParamSpec("b", (40,), 1.0)]
 

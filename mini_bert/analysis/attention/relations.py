@@ -32,7 +32,7 @@ from ...evaluation.statistics import Interval, wilson_interval
 from ...inference.inputs import batches_by_length, pad_sequences, require_vocabulary
 from ...randomness import generator
 from ...text.tokenizer import Tokenizer
-from ...training.workers import workers
+from ...workers import workers
 
 DIRECTIONS = ("dependent to head", "head to dependent")
 ROOT = "root"                             # has no head, and is left out

@@ -10,7 +10,7 @@ from ...evaluation.representations.geometry import compute_anisotropy, compute_e
 from ...objectives.masked import masked_predictions
 from ...text.batches import MLMBatch
 from ...text.vocabulary import Vocabulary
-from ...training.workers import Workers
+from ...workers import Workers
 from ..dynamics.dead_units import Tokens, dead_units
 from ..dynamics.sensitivity import PredictionSpread, prediction_spread
 from .run_record import RunRecord, Unavailable

@@ -26,7 +26,7 @@ from ...training.clipping.norm import ClipByNorm
 from ...training.optimisers.making import optimiser_from
 from ...training.optimisers.optimiser import Optimiser
 from ...training.update import Update
-from ...training.workers import Workers
+from ...workers import Workers
 from ..batches import DataBatch, as_batch, batch_loss
 
 COLLAPSED = 0.9       # mean cosine of different tokens; all trained models that were measured stay below 0.6

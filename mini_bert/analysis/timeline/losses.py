@@ -7,7 +7,7 @@ from ...core.registry import register
 from ...errors import DataError
 from ...text.tokenizer import Tokenizer
 from ...training.config import make_objective
-from ...training.workers import workers
+from ...workers import workers
 from .data import TimelineData
 from .entry import NUMBER, TimelineEntry
 

@@ -17,7 +17,7 @@ from ...evaluation.probes.trees import Trees, by_sentence_length, edges_found, l
 from ...evaluation.probes.word_vectors import EMBEDDINGS, chosen_layers
 from ...evaluation.statistics import Interval, wilson_interval
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..attention.relations import RelationReport, relation_heads
 from .data import TimelineData
 from .entry import TimelineEntry

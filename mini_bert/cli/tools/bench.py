@@ -15,7 +15,7 @@ from ...core.registry import plugin_paths
 from ...errors import ConfigError
 from ...training.config import load_run_config
 from ...training.memory import training_memory
-from ...training.workers import available_cores
+from ...workers import available_cores
 from ..output import Output, SeedOption, ThreadsOption, progress_bar, table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure the speed of training.")

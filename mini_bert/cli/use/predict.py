@@ -17,7 +17,7 @@ from ...evaluation.tasks.answers import LineAnswer, answer_lines, answer_records
 from ...evaluation.tasks.storage import SavedTask, load_task
 from ...files import write_files
 from ...text.tables import Table
-from ...training.workers import workers
+from ...workers import workers
 from ..output import Output, ThreadsOption, table
 from ..table_options import TextColumnOption
 from .inference import said_of_blank, text_lines

@@ -8,7 +8,7 @@ from ...objectives.objective import Objective
 from ...training.loop import Loop, State
 from ...training.optimisers.adamw import AdamW
 from ...training.update import StepResult, Update
-from ...training.workers import Workers
+from ...workers import Workers
 
 
 class Schedule(NamedTuple):

@@ -19,7 +19,7 @@ from ...core.model import MiniBERT
 from ...errors import DataError, InputError
 from ...randomness import generator
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..built_in import built_in_minimal_pairs
 from ..formats.conllu import Sentence
 from ..model_tokenizer import model_tokenizer

@@ -9,7 +9,7 @@ from ...errors import DataError
 from ...inference.inputs import require_vocabulary
 from ...randomness import generator
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.conllu import Sentence
 from ..samples import sampled
 from .classifier import Scaling

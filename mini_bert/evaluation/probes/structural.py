@@ -27,7 +27,7 @@ from ...core.params import Gradients, Parameters, ParamSpec
 from ...errors import DataError, InputError
 from ...randomness import generator
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..formats.conllu import Sentence
 from ..statistics import Interval, over_seeds
 from .classifier import Rows

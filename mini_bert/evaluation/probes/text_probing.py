@@ -20,7 +20,7 @@ from ...inference.inputs import require_vocabulary
 from ...inference.ragged import read
 from ...inference.windows import mean_of_windows
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..formats.tables import Labelled
 from ..samples import sampled, set_aside
 from ..statistics import Interval, over_seeds

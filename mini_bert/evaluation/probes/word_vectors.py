@@ -20,7 +20,7 @@ from ...inference.inputs import require_vocabulary, some_ids
 from ...inference.ragged import read
 from ...inference.windows import windows
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers
+from ...workers import Workers
 from ..result import Result
 
 Ints = npt.NDArray[np.int64]

@@ -28,7 +28,7 @@ from ...text.corpora.corpus import Corpus
 from ...text.masking import Masking
 from ...text.tokenizer import Tokenizer
 from ...training.update import BatchGradients
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..metrics import Calibration, Ranks, compute_calibration, compute_gradient_norm, compute_perplexity, target_ranks
 from ..probabilities import Floats, target_losses, top_probability
 from ..result import Result

@@ -24,7 +24,7 @@ from ...errors import DataError, InputError
 from ...text.corpora.sentences import split_sentences
 from ...text.corpora.sources import ReadingReport, Source, find_sources, paragraphs
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..built_in import built_in_words
 from ..formats.words import Analogies, Similarity, read_words
 from ..model_tokenizer import model_tokenizer

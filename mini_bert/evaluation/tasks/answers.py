@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...core.modules.heads.tasks import Answers
 from ...errors import DataError, InputError
 from ...text.wordpiece.normalise import normaliser
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.squad import Question
 from ..formats.tables import Labelled
 from .bio import entity_spans, is_bio

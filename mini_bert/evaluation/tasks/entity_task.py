@@ -11,7 +11,7 @@ from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...errors import DataError
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.conllu import Sentence
 from ..formats.named import DataSource
 from ..formats.reading import load_sentences

@@ -10,7 +10,7 @@ from ...core.cache import Cache
 from ...core.task_model import TaskModel
 from ...inference.ragged import read
 from ...inference.windows import mean_of_windows
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.squad import Question
 from .encode import Encoded, Windows
 

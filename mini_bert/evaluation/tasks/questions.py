@@ -12,7 +12,7 @@ from ...core.registry import register
 from ...core.task_model import TaskModel
 from ...randomness import generator
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import load_questions
 from ..formats.squad import Question

@@ -14,7 +14,7 @@ from ...core.task_model import TaskModel, with_dropout
 from ...errors import ConfigError, DataError
 from ...training.finder import Search, find_finetuning_rate
 from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
-from ...training.workers import workers
+from ...workers import workers
 from ..result import Result
 from ..statistics import Interval, over_seeds
 from .encode import Encoded

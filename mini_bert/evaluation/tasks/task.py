@@ -10,7 +10,7 @@ from ...core.modules.heads.tasks import Answers
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...randomness import generator
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.named import DataSource
 from ..formats.reading import count_overlap
 from ..formats.tables import Columns, Labelled

@@ -16,7 +16,7 @@ from ...objectives.distillation.taught_task import SCORE_DISTANCES, TaughtBatch,
 from ...objectives.objective import PassOptions
 from ...settings import Settings
 from ...text.augmentation import augmented
-from ...training.workers import Workers
+from ...workers import Workers
 from ..formats.tables import Labelled
 from .encode import Encoded, encode_texts, with_masks
 from .predict import scores_of_texts

@@ -20,7 +20,7 @@ from ...core.model import MiniBERT
 from ...errors import DataError
 from ...inference.inputs import require_vocabulary
 from ...text.tokenizer import Tokenizer
-from ...training.workers import workers
+from ...workers import workers
 from ..formats.agreement import AgreementItem
 from ..ngrams import NgramCounts
 from ..result import Result

@@ -23,7 +23,7 @@ from ...core.arrays import Array, IntArray
 from ...core.model import MiniBERT
 from ...errors import DataError
 from ...text.tokenizer import Tokenizer
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..built_in import built_in_facts
 from ..formats.lama import Fact, read_facts
 from ..formats.minimal_pairs import data_files

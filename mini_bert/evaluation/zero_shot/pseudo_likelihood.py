@@ -22,7 +22,7 @@ from ...inference.inputs import require_vocabulary
 from ...text.template import Template
 from ...text.tokenizer import Tokenizer
 from ...text.vocabulary import Vocabulary
-from ...training.workers import Workers, workers
+from ...workers import Workers, workers
 from ..probabilities import target_losses
 
 VARIANTS = ("token", "word")

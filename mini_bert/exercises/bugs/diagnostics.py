@@ -29,7 +29,7 @@ from ...text.batches import MLMBatch
 from ...text.masking import mask_tokens
 from ...training.optimisers.adamw import AdamW
 from ...training.update import BatchGradients
-from ...training.workers import workers
+from ...workers import workers
 from . import training
 from .planting import active
 

@@ -15,7 +15,7 @@ from ...core.arrays import Array
 from ...core.params import Parameters, ParamSpec
 from ...core.registry import register
 from ...errors import ConfigError
-from ..workers import Workers
+from ...workers import Workers
 
 _HEADS = ("mlm_head", "sentence_head", "task_head")           # components
 _AT_A_TIME = 1 << 18                                          # numbers of a table, so that they stay in the cache

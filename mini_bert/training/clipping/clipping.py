@@ -5,7 +5,7 @@ from typing import Protocol
 from ...core.params import Parameters
 from ...core.registry import check_options, make_with, parse_word, takes
 from ...errors import ConfigError
-from ..workers import Workers
+from ...workers import Workers
 
 USUAL_NORM = 1.0              # max_grad_norm, where a config does not set it
 

@@ -6,7 +6,7 @@
 from ...core.params import Parameters
 from ...core.registry import register
 from ...errors import ConfigError
-from ..workers import Workers
+from ...workers import Workers
 from .clipping import USUAL_NORM
 
 

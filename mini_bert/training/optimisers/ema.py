@@ -9,7 +9,7 @@ first 1 / (1 - d) steps. The average is what is evaluated and saved as a model.
 
 from ...core.registry import register
 from ...errors import ConfigError
-from ..workers import Workers
+from ...workers import Workers
 from .optimiser import Optimiser
 from .wrapper import Averager
 

@@ -10,7 +10,7 @@ The slow weights begin as the weights of step 0. They are what is evaluated and 
 from ...core.arrays import Array
 from ...core.registry import register
 from ...errors import ConfigError
-from ..workers import Workers
+from ...workers import Workers
 from .optimiser import Optimiser
 from .wrapper import Averager
 

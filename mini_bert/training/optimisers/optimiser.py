@@ -18,7 +18,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.params import Parameters, ParamSpec
 from ...errors import ConfigError, InputError
-from ..workers import Workers
+from ...workers import Workers
 from .moments import FullMoments, Moments
 from .walk import Piece, chunks, pieces, shares, spread
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.params import Parameters, ParamSpec
-from ..workers import Item, Result, Workers
+from ...workers import Item, Result, Workers
 
 
 @dataclass(frozen=True)

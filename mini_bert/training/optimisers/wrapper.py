@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.params import Parameters
-from ..workers import Workers
+from ...workers import Workers
 from .moments import Moments
 from .optimiser import CHUNK, Measures, Optimiser
 from .walk import spread

@@ -33,12 +33,12 @@ from ...readers import parse_yaml, read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
 from ...version import __version__
+from ...workers import workers
 from ..budget import Budget
 from ..config import TrainingConfig, changed, make_objective
 from ..initial_model import new_model
 from ..loop import Listener, Listeners
 from ..trainer import Trainer
-from ..workers import workers
 from .checkpoints import fill_checkpoint, newest_checkpoint, remove_newer, require_no_link, require_space
 from .log import Log
 from .snapshots import FOLDER as SNAPSHOTS

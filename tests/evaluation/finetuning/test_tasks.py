@@ -18,7 +18,7 @@ from mini_bert.evaluation.tasks.encode import encode_questions, encode_words
 from mini_bert.evaluation.tasks.predict import answers
 from mini_bert.evaluation.tasks.storage import load_task, save_task
 from mini_bert.evaluation.tasks.task_names import Classification, Entities, Questions
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 
 @pytest.mark.parametrize(("task", "ending", "figure", "least"), [

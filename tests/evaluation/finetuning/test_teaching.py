@@ -19,7 +19,7 @@ from mini_bert.objectives.distillation.taught_task import TaughtBatch, TaughtTas
 from mini_bert.objectives.objective import PassOptions
 from mini_bert.text.augmentation import augmented
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
-from mini_bert.training.workers import Workers
+from mini_bert.workers import Workers
 
 
 @pytest.fixture(scope="module")

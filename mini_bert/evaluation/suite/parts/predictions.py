@@ -8,7 +8,7 @@ import numpy as np
 from ....core.model import MiniBERT
 from ....errors import InputError
 from ....text.batches import MLMBatch
-from ....training.workers import workers
+from ....workers import workers
 from ...masked_lm import Predictions, masked_batches, predictions, report
 from ...representations.intrinsic import intrinsic
 from ...statistics import Interval, clustered_mean, over_seeds

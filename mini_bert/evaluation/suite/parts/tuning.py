@@ -8,7 +8,7 @@ from ....core.registry import make
 from ....core.task_model import TaskModel
 from ....errors import DataError
 from ....training.finetune import FinetuneConfig, Progress
-from ....training.workers import workers
+from ....workers import workers
 from ...formats.reading import load_questions
 from ...formats.squad import Question
 from ...samples import sampled

@@ -21,7 +21,7 @@ from ....text.wordpiece.normalise import normaliser
 from ....training.loop import Loop, State
 from ....training.optimisers.adamw import AdamW
 from ....training.update import StepResult, Update
-from ....training.workers import Workers
+from ....workers import Workers
 from ...formats.tables import Labelled
 from ..metrics.metric import Metric
 

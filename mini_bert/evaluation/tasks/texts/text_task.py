@@ -16,7 +16,7 @@ from ....core.modules.heads.tasks import Answers
 from ....core.task_model import TaskModel
 from ....errors import DataError
 from ....text.tokenizer import Tokenizer
-from ....training.workers import Workers
+from ....workers import Workers
 from ...formats.named import DataSource
 from ...formats.reading import load_labelled
 from ...formats.tables import Columns, Labelled

@@ -9,10 +9,12 @@ import pytest
 
 import mini_bert
 from mini_bert import MiniBERT, ModelConfig, load_preset, preset_names
-from mini_bert.core.registry import restored_registry
+from mini_bert.core.modules.norms.layernorm import LayerNorm
+from mini_bert.core.registry import register, restored_registry
 from mini_bert.core.task_model import TaskModel
 from mini_bert.inference.embed import embed
-from mini_bert.interop.onnx import compare, onnx_bytes
+from mini_bert.interop.onnx import compare, emits, onnx_bytes
+from mini_bert.interop.onnx.layers import layernorm
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed; `make parity` installs it")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed; `make parity` installs it")
@@ -112,6 +114,21 @@ register("activation", "cubic")(Activation(lambda x, out: (x.clip(0) ** 3 / (1 +
     with restored_registry():
         mini_bert.import_file(tmp_path / "cubic.py")
         model = shaken(replace(small("mini"), activation="cubic"))
+        assert worst_difference(model, onnx_bytes(model)) < 1e-4
+
+
+def test_a_part_of_ones_own_is_refused_by_name_until_a_function_writes_it():
+    class Doubled(LayerNorm):
+        def forward(self, params, x):
+            y, cache = super().forward(params, x)
+            return 2 * y, cache
+
+    with restored_registry():
+        register("norm", "doubled")(Doubled)
+        model = shaken(replace(small("mini"), norm="doubled"))
+        with pytest.raises(mini_bert.ConfigError, match="Doubled has no form in ONNX yet"):
+            onnx_bytes(model)
+        emits(Doubled)(lambda norm, graph, x: layernorm(norm, graph, x) * 2.0)
         assert worst_difference(model, onnx_bytes(model)) < 1e-4
 
 

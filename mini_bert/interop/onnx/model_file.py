@@ -116,8 +116,8 @@ def compare(model: MiniBERT, content: bytes, output: str | None = None) -> float
     except MiniBertError:
         raise
     except Exception as error:                            # whatever kinds the runtime has
-        raise ConfigError(f"onnxruntime cannot run this export, so nothing is written: {' '.join(str(error).split())}"
-                          ) from None
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"onnxruntime cannot run this export, so nothing is written: {reason}") from None
 
 
 def _worst(model: MiniBERT, session: Any, output: str | None) -> float:

@@ -18,7 +18,6 @@ from ....arrays import Array, IntArray
 from ....config import ModelConfig
 from ....context import Context
 from ....formulas import Formula, Steps, StepSpec
-from ....hooks import no_hook
 from ....module import Sizes
 from ....params import Gradients, Parameters
 from ....registry import register
@@ -37,7 +36,7 @@ class _Pairs:
         waves: Waves = np.exp(1j * angles[:, None]).astype(np.result_type(dtype, np.complex64))
         return waves
 
-    def turn(self, x: Array, waves: Waves, *, back: bool = False, overwrite: bool = False) -> Array:
+    def turn(self, x: Array, waves: Any, *, back: bool = False, overwrite: bool = False) -> Array:
         neighbours = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
         turned: Array = (neighbours.view(waves.dtype) * (waves.conj() if back else waves)).view(x.dtype)
         return turned
@@ -56,22 +55,27 @@ class _Halves:
         return (np.tile(np.concatenate([cos, cos], axis=-1), heads).astype(dtype),
                 np.tile(np.concatenate([-sin, sin], axis=-1), heads).astype(dtype))
 
-    def turn(self, x: Array, table: Turns, *, back: bool = False, overwrite: bool = False) -> Array:
-        """x (B, A, T, d_k) -> the same, with memory (B, T, A, d_k); that of x with `overwrite`, if it is so arranged."""
+    def turn(self, x: Array, table: Any, *, back: bool = False, overwrite: bool = False) -> Array:
+        """x (B, A, T, d_k) -> the same in memory (B, T, A, d_k): that of x with `overwrite`, if it is so arranged."""
         cos, sin = table
         (B, A, T, d_k), rows = x.shape, x.transpose(0, 2, 1, 3)
-        halves = rows.reshape(B, T, A, 2, d_k // 2)
-        exchanged = np.empty(halves.shape, x.dtype)
-        exchanged[..., 0, :], exchanged[..., 1, :] = halves[..., 1, :], halves[..., 0, :]
-        across = exchanged.reshape(B, T, A * d_k)
-        across *= sin
         joined = rows.reshape(B, T, A * d_k)
+        across = _exchanged(joined.reshape(-1, 2, d_k // 2)).reshape(joined.shape)
+        across *= sin
         turned: Array = np.multiply(joined, cos, out=joined if overwrite else None)
         if back:
             turned -= across
         else:
             turned += across
         return turned.reshape(B, T, A, d_k).transpose(0, 2, 1, 3)
+
+
+def _exchanged(halves: Array) -> Array:
+    """(N, 2, n) with each half in the place of the other; copied two float32 at a time if n is even."""
+    wide = np.complex64 if halves.dtype == np.float32 and halves.shape[2] % 2 == 0 else halves.dtype
+    exchanged = np.empty_like(halves)
+    exchanged.view(wide)[...] = halves.view(wide)[:, ::-1]
+    return exchanged
 
 
 @register("score_term", "rotary")
@@ -87,7 +91,7 @@ class Rotary(Term):
             raise ConfigError(f"rotary needs an even number of features per head, not {d_k}.")
         self.frequencies = base ** (-np.arange(0, d_k, 2) / d_k)                 # (d_k / 2,)
         self.interleaved = interleaved
-        self.form = _Pairs() if interleaved else _Halves()
+        self.form: _Pairs | _Halves = _Pairs() if interleaved else _Halves()
 
     def _table(self, positions: IntArray, like: Array, ctx: Context) -> Any:
         """What turns heads at `positions` (1 or B, positions), once for all layers."""
@@ -105,14 +109,14 @@ class Rotary(Term):
     def rotate_backward(self, dQ: Array, dK: Array, cache: None, grads: Gradients, ctx: Context) -> tuple[Array, Array]:
         of_queries, of_keys = self._tables(dQ, dK, ctx)
         dQ, dK = ctx.hook("turned_Q", dQ), ctx.hook("turned_K", dK)
-        unseen = ctx.hook is no_hook                  # a hook may have kept them
-        return (self.form.turn(dQ, of_queries, back=True, overwrite=unseen),
-                self.form.turn(dK, of_keys, back=True, overwrite=unseen))
+        return (self.form.turn(dQ, of_queries, back=True, overwrite=True),
+                self.form.turn(dK, of_keys, back=True, overwrite=True))
 
     def _turn_sequence(self, x: Array, back: bool = False) -> Array:
         """One sequence (A, T, d_k), for the formula."""
         table = self.form.table(np.arange(x.shape[1])[None, :, None] * self.frequencies, len(x), x.dtype)
-        return self.form.turn(x[None], table, back=back)[0]
+        turned: Array = self.form.turn(x[None], table, back=back)[0]
+        return turned
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         turn = Formula("rotary", "turn({0})", ("turnback(d{y})",), functions={

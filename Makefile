@@ -8,7 +8,7 @@ SOURCES := pyproject.toml mini_bert/version.py
 # the tests start hundreds of processes, which begin twice as fast where the modules are compiled
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench-text \
+.PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench bench-text \
 	bench-train bench-inference bench-scaling bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
@@ -65,6 +65,9 @@ notebooks: $(VENV)/.notebooks       ## execute the notebooks; fails if one does 
 
 parity: $(PARITY)/.installed        ## compare live with PyTorch and transformers, in an environment of its own
 	$(PARITY)/bin/python -m pytest tests/parity
+
+bench: $(PARITY)/.installed         ## measure speed and memory beside the other libraries into docs/results/speed.md; 10 minutes; fails below its limits
+	$(PARITY)/bin/python benchmarks/speed.py --page docs/results/speed.md
 
 bench-text: $(PARITY)/.installed    ## measure the tokenizers and vocabulary learning against `tokenizers`
 	$(PARITY)/bin/python benchmarks/text.py --learn

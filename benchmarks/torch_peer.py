@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from mini_bert.bench.contest import BenchTask
-from mini_bert.bench.contestant import make_batch, serve
+from mini_bert.bench.contestant import make_batch, of_config, serve
 from mini_bert.core.config import ModelConfig
 from mini_bert.text.batches import MLMBatch
 
@@ -111,9 +111,10 @@ def transformers_step(config: ModelConfig, task: BenchTask, batch: MLMBatch) -> 
     return step
 
 
-MAKERS = {"torch": lambda config, task: peer_step(config, task, make_batch(config, task), compiled=False),
-          "torch.compile": lambda config, task: peer_step(config, task, make_batch(config, task), compiled=True),
-          "transformers": lambda config, task: transformers_step(config, task, make_batch(config, task))}
+MAKERS = {
+    "torch": of_config(lambda config, task: peer_step(config, task, make_batch(config, task), compiled=False)),
+    "torch.compile": of_config(lambda config, task: peer_step(config, task, make_batch(config, task), compiled=True)),
+    "transformers": of_config(lambda config, task: transformers_step(config, task, make_batch(config, task)))}
 
 if __name__ == "__main__":
     serve(MAKERS)

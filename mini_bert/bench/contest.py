@@ -73,10 +73,10 @@ def _program(name: str) -> list[str]:
 
 
 class _Contestant:
-    def __init__(self, name: str, task: BenchTask):
+    def __init__(self, name: str, task: BenchTask, program: list[str]):
         self.name = name
         self._process = subprocess.Popen(
-            [sys.executable, *_program(name), name, json.dumps(asdict(task))], stdin=subprocess.PIPE,
+            [sys.executable, *program, name, json.dumps(asdict(task))], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"})
         self.seconds: list[float] = []
         self.last: dict[str, Any] = {}
@@ -109,12 +109,13 @@ def round_count(steps: int) -> int:
 
 
 def compete(names: Sequence[str], task: BenchTask, steps: int = 30,
-            progress: Callable[[int, int], None] | None = None) -> dict[str, Timing]:
-    """Time at least `steps` steps of each contestant, in turns."""
+            progress: Callable[[int, int], None] | None = None,
+            program: Callable[[str], list[str]] = _program) -> dict[str, Timing]:
+    """Time at least `steps` steps of each contestant, in turns; `program` gives the Python arguments that run it."""
     contestants: list[_Contestant] = []
     try:
         for name in names:
-            contestants.append(_Contestant(name, task))
+            contestants.append(_Contestant(name, task, program(name)))
         for contestant in contestants:
             contestant.run(_WARM_UP, keep=False)
         rounds = round_count(steps)

@@ -56,8 +56,15 @@ def floor_step(config: ModelConfig, task: BenchTask) -> Step:
     return lambda: next(steps)
 
 
-Makers = Mapping[str, Callable[[ModelConfig, BenchTask], Step]]
-MAKERS: Makers = {"mini-bert": mini_bert_step, "floor": floor_step}
+Makers = Mapping[str, Callable[[BenchTask], Step]]
+
+
+def of_config(maker: Callable[[ModelConfig, BenchTask], Step]) -> Callable[[BenchTask], Step]:
+    """A contestant that is made for the model of the task's config."""
+    return lambda task: maker(load_config(task.config), task)
+
+
+MAKERS: Makers = {"mini-bert": of_config(mini_bert_step), "floor": of_config(floor_step)}
 
 
 def serve(makers: Makers) -> None:
@@ -72,7 +79,7 @@ def serve(makers: Makers) -> None:
     for file in task.imports:
         import_file(file)
     try:
-        step = makers[name](load_config(task.config), task)
+        step = makers[name](task)
         for line in sys.stdin:
             seconds, loss = [], 0.0
             for _ in range(int(line)):

@@ -146,7 +146,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
     with workers(config.threads) as team:
         learned = TaskLoss(model, config.passes()) if objective is None else objective
-        update = Update(learned, _optimiser(model, config), team,
+        update = Update(learned, task_optimiser(model, config), team,
                         clipping=clipping_from(config.clipping, learned.params, config.max_grad_norm))
         try:
             Loop(update, batches, rate, state, seed=config.seed).run(after)
@@ -156,7 +156,7 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     return Finetuned(best, scores, state.step, state.step < state.total_steps)
 
 
-def _optimiser(model: TaskModel, config: FinetuneConfig) -> Optimiser:
+def task_optimiser(model: TaskModel, config: FinetuneConfig) -> Optimiser:
     """Of all parameters but those of the other heads, which stay as they are."""
     heads = [name for name, spec in model.params.specs.items() if spec.component in ("mlm_head", "sentence_head")]
     return make_optimiser(TrainingConfig(optimiser=config.optimiser, learning_rate=config.learning_rate,

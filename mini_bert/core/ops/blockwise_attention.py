@@ -7,10 +7,14 @@
 What is left out has P = 0, so nothing is changed but the order of sums. It is for windows and for causal attention:
 with 128 tokens and a window of 16 on each side, blocks compute 44 % of the scores, in half the time, and keep as many
 weights; a step of mini-modern takes 0.98 of its time. Where they would save little, there is one block: attention as it
-is. Derivation: docs/math/blockwise_attention.md
+is.
+
+Long sequences always come in blocks, and no block keeps its weights: the backward computes them again, so memory grows
+with T and not with T^2. Derivation: docs/math/blockwise_attention.md
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +28,7 @@ from .attention import AttentionCache, attention_backward, attention_forward, at
 
 _BLOCK = 32               # queries
 _WORTHWHILE = 0.7         # share of all scores that blocks may compute at most
+_LONG = 1024              # queries and keys; of more, weights are not kept
 
 
 class Block(NamedTuple):
@@ -36,8 +41,29 @@ class Block(NamedTuple):
                       self.keys if scores.shape[3] > 1 else slice(None)]
 
 
+class Again(NamedTuple):
+    """What a block needs to be computed once more: the arguments of attention_forward, with the generator as it was."""
+
+    Q: Array
+    K: Array
+    V: Array
+    key_mask: BoolArray | None
+    bias: Array | None
+    allowed: BoolArray | None
+    rate: float
+    rng: np.random.Generator | None
+
+    def forward(self) -> tuple[Array, AttentionCache]:
+        Q, K, V, key_mask, bias, allowed, rate, rng = self
+        return attention_forward(Q, K, V, key_mask, rate, deepcopy(rng), bias=bias, allowed=allowed)
+
+
+def _opened(cache: AttentionCache | Again) -> AttentionCache:
+    return cache.forward()[1] if isinstance(cache, Again) else cache
+
+
 class BlockwiseCache(NamedTuple):
-    blocks: list[tuple[Block, AttentionCache]]
+    blocks: list[tuple[Block, AttentionCache | Again]]
     shape: tuple[int, int, int, int]              # of the scores
 
     @property
@@ -54,7 +80,7 @@ class BlockwiseCache(NamedTuple):
         return self._joined(lambda cache: cache.scores, -np.inf)
 
     def _joined(self, part: Callable[[AttentionCache], Array], elsewhere: float) -> Array:
-        parts = [(block, part(cache)) for block, cache in self.blocks]
+        parts = [(block, part(_opened(cache))) for block, cache in self.blocks]
         if len(parts) == 1:
             return parts[0][1]
         whole = np.full(self.shape, elsewhere, parts[0][1].dtype)
@@ -63,38 +89,47 @@ class BlockwiseCache(NamedTuple):
         return whole
 
 
-def _blocks(shape: tuple[int, int, int, int], allowed: BoolArray | None, size: int) -> list[Block]:
+def keeps_weights(Tq: int, T: int, longest: int = _LONG) -> bool:
+    """Are the weights of this number of queries and keys kept for the backward?"""
+    return Tq * T <= longest * longest
+
+
+def _blocks(shape: tuple[int, int, int, int], allowed: BoolArray | None, size: int, kept: bool) -> list[Block]:
     _, _, Tq, T = shape
     whole = [Block(slice(0, Tq), slice(0, T))]
-    if allowed is None or Tq <= size:
+    if Tq <= size or (allowed is None and kept):
         return whole
     starts = np.arange(0, Tq, size)
+    if allowed is None:
+        return [Block(slice(start, min(start + size, Tq)), slice(0, T)) for start in starts.tolist()]
     seen = np.logical_or.reduceat(allowed.any(axis=0), starts, axis=0)           # (blocks, T)
     first, end = seen.argmax(axis=1), T - seen[:, ::-1].argmax(axis=1)
     blocks = [Block(slice(start, min(start + size, Tq)), slice(a, b))
               for start, a, b in zip(starts.tolist(), first.tolist(), end.tolist(), strict=True)]
     computed = sum((block.queries.stop - block.queries.start) * (block.keys.stop - block.keys.start)
                    for block in blocks)
-    return blocks if computed <= _WORTHWHILE * Tq * T else whole
+    return blocks if computed <= _WORTHWHILE * Tq * T or not kept else whole
 
 
 def blockwise_attention_forward(Q: Array, K: Array, V: Array, key_mask: BoolArray | None = None, rate: float = 0.0,
                                 rng: np.random.Generator | None = None, hook: Hook = no_hook, *,
                                 bias: Array | None = None, allowed: BoolArray | None = None,
-                                size: int = _BLOCK) -> tuple[Array, BlockwiseCache]:
+                                size: int = _BLOCK, longest: int = _LONG) -> tuple[Array, BlockwiseCache]:
     """As attention_forward. A hook sees all scores and weights, so for a hook there is one block."""
     shape = (*Q.shape[:3], K.shape[2])
-    blocks = _blocks(shape, allowed if hook is no_hook else None, size)
-    context, caches = heads_last(Q.shape, Q), list[tuple[Block, AttentionCache]]()
+    kept = keeps_weights(Q.shape[2], K.shape[2], longest)
+    blocks = _blocks(shape, allowed, size, kept)
+    if len(blocks) == 1 or hook is not no_hook:
+        context, cache = attention_forward(Q, K, V, key_mask, rate, rng, hook, bias=bias, allowed=allowed)
+        return context, BlockwiseCache([(Block(slice(0, shape[2]), slice(0, shape[3])), cache)], shape)
+    context, caches = heads_last(Q.shape, Q), list[tuple[Block, AttentionCache | Again]]()
     for block in blocks:
         q, k = block
-        part, cache = attention_forward(
-            Q[:, :, q], K[:, :, k], V[:, :, k], None if key_mask is None else key_mask[:, k], rate, rng, hook,
-            bias=None if bias is None else block.of(bias), allowed=None if allowed is None else allowed[:, q, k])
-        caches.append((block, cache))
-        if len(blocks) == 1:
-            return part, BlockwiseCache(caches, shape)
-        context[:, :, q] = part
+        again = Again(Q[:, :, q], K[:, :, k], V[:, :, k], None if key_mask is None else key_mask[:, k],
+                      None if bias is None else block.of(bias), None if allowed is None else allowed[:, q, k], rate,
+                      deepcopy(rng))
+        context[:, :, q], cache = attention_forward(*again[:4], rate, rng, bias=again.bias, allowed=again.allowed)
+        caches.append((block, cache if kept else again))
     return context, BlockwiseCache(caches, shape)
 
 
@@ -102,7 +137,7 @@ def blockwise_attention_value(Q: Array, K: Array, V: Array, key_mask: BoolArray 
                               bias: Array | None = None, allowed: BoolArray | None = None) -> Array:
     """As attention_value."""
     context = heads_last(Q.shape, Q)
-    for block in _blocks((*Q.shape[:3], K.shape[2]), allowed, _BLOCK):
+    for block in _blocks((*Q.shape[:3], K.shape[2]), allowed, _BLOCK, keeps_weights(Q.shape[2], K.shape[2])):
         q, k = block
         attention_value(Q[:, :, q], K[:, :, k], V[:, :, k], None if key_mask is None else key_mask[:, k],
                         bias=None if bias is None else block.of(bias),
@@ -113,11 +148,11 @@ def blockwise_attention_value(Q: Array, K: Array, V: Array, key_mask: BoolArray 
 def blockwise_attention_backward(dcontext: Array, cache: BlockwiseCache, hook: Hook = no_hook, *,
                                  dweights: Array | None = None) -> tuple[Array, ...]:
     """As attention_backward: dQ, dK, dV, and dbias if there was a bias."""
-    _, attend = cache.blocks[0]
+    _, first = cache.blocks[0]
     if len(cache.blocks) == 1:
-        return attention_backward(dcontext, attend, hook, dweights=dweights)
+        return attention_backward(dcontext, _opened(first), hook, dweights=dweights)
     B, A, Tq, T = cache.shape
-    d_k, bias = dcontext.shape[3], attend.bias
+    d_k, bias = dcontext.shape[3], first.bias
     dQ, dK, dV = (heads_last((B, A, length, d_k), dcontext) for length in (Tq, T, T))
     dK.fill(0)
     dV.fill(0)
@@ -125,7 +160,7 @@ def blockwise_attention_backward(dcontext: Array, cache: BlockwiseCache, hook: H
     for block, attend in cache.blocks:
         q, k = block
         dQ[:, :, q], dK_part, dV_part, *dbias_part = attention_backward(
-            dcontext[:, :, q], attend, dweights=None if dweights is None else block.of(dweights))
+            dcontext[:, :, q], _opened(attend), dweights=None if dweights is None else block.of(dweights))
         dK[:, :, k] += dK_part                         # a key is read by several blocks
         dV[:, :, k] += dV_part
         for whole, part in zip(dbias, dbias_part, strict=True):
@@ -142,5 +177,8 @@ CHECKS = [
     Check("causal, with a bias", lambda rng: [*rng.standard_normal((3, 1, 2, 6, 3)), rng.standard_normal((1, 2, 6, 6))],
           names=("Q", "K", "V", "bias"), allowed=_CAUSAL, size=2),
     Check("dropout", lambda rng: list(rng.standard_normal((3, 1, 2, 5, 3))), allowed=_NEAR, size=1, rate=0.3, rng=9),
+    Check("weights computed again",
+          lambda rng: [*rng.standard_normal((3, 2, 2, 5, 3)), rng.standard_normal((2, 2, 5, 5))],
+          names=("Q", "K", "V", "bias"), key_mask=_MASK, size=2, longest=1, rate=0.3, rng=9),
     Check("one block", lambda rng: list(rng.standard_normal((3, 2, 1, 3, 2)))),
 ]

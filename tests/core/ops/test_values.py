@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from mini_bert.core.ops.attention import attention_forward
+from mini_bert.core.ops.attention import attention_backward, attention_forward
+from mini_bert.core.ops.blockwise_attention import (
+    blockwise_attention_backward,
+    blockwise_attention_forward,
+    blockwise_attention_value,
+)
 from mini_bert.core.ops.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from mini_bert.core.ops.dropout import dropout_backward, dropout_forward
 from mini_bert.core.ops.embedding import embedding_backward, embedding_forward, summed_rows
@@ -152,3 +157,17 @@ def test_rms_normalised_rows_have_mean_square_one(rng):
 def test_silu_is_the_input_times_its_sigmoid_even_far_from_zero():
     x = np.array([-800.0, -3.0, 0.0, 3.0, 800.0])
     assert np.allclose(silu_forward(x)[0], [0, -3 / (1 + math.exp(3)), 0, 3 / (1 + math.exp(-3)), 800])
+
+
+def test_attention_over_long_sequences_keeps_no_weights_and_changes_no_result():
+    T = 1030
+    Q, K, V, dcontext = np.random.default_rng(0).standard_normal((4, 1, 1, T, 4))
+    context, cache = blockwise_attention_forward(Q, K, V)
+    kept = [value for _, attend in cache.blocks for value in attend if isinstance(value, np.ndarray)]
+    assert max(value.size for value in kept) == K.size                 # Q, K and V alone
+    expected, whole = attention_forward(Q, K, V)
+    assert np.allclose(context, expected, rtol=1e-12, atol=1e-14)
+    assert np.allclose(blockwise_attention_value(Q, K, V), expected, rtol=1e-12, atol=1e-14)
+    for d, of_whole in zip(blockwise_attention_backward(dcontext, cache), attention_backward(dcontext, whole),
+                           strict=True):
+        assert np.allclose(d, of_whole, rtol=1e-10, atol=1e-13)

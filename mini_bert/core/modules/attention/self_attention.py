@@ -24,6 +24,7 @@ from ...ops.blockwise_attention import (
     blockwise_attention_backward,
     blockwise_attention_forward,
     blockwise_attention_value,
+    keeps_weights,
 )
 from ...ops.softmax import FORMULA as SOFTMAX
 from ...params import Gradients, Parameters
@@ -228,7 +229,8 @@ class SelfAttention:
         return hide
 
     def floats(self, sizes: Sizes) -> int:
-        H, weights = self.query.shape[1], self.num_heads * sizes.length
+        H = self.query.shape[1]
+        weights = self.num_heads * sizes.length if keeps_weights(sizes.length, sizes.length) else 0
         dropped = weights // 4 if self.rate else 0                   # a mask of one byte per element
         bias = weights if any(term.steps("Q", "K")[3] is not None for term in self.terms) else 0      # the sum of all
         return 2 * H * sizes.tokens + sizes.rows * (2 * H + weights + dropped + bias) \

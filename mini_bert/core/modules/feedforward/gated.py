@@ -7,6 +7,8 @@ With GELU it is GeGLU (ModernBERT), with SiLU SwiGLU (Llama). A product sends ea
 
 from typing import Any
 
+import numpy as np
+
 from ...arrays import Array
 from ...config import ModelConfig
 from ...context import Context
@@ -51,7 +53,7 @@ class GatedMLP(MLP):
         dy = ctx.hook("ffn_output", dy)
         dgated = ctx.hook("ffn_gated", self.contract.backward(dy, contract, grads))      # y = gated W2 + b2
         dopening = ctx.hook("ffn_gate", dgated * activated)                      # gated = activated opening
-        dactivated = ctx.hook("ffn_activation", dgated * opening)
+        dactivated = ctx.hook("ffn_activation", np.multiply(dgated, opening, out=dgated))
         dhidden = self.activation.backward(dactivated, activation, dactivated)   # activated = act(hidden)
         dx = self.expand.backward(ctx.hook("ffn_hidden", dhidden), expand, grads)        # hidden = x W1 + b1
         dx += self.gate.backward(dopening, gate, grads)                          # opening = x W3 + b3

@@ -60,7 +60,7 @@ class TrainingConfig(Settings):
     masking_random: float = RANDOM        # share of them that become a random token; the rest is kept
     masking_weights: str = "even"         # or adaptive(every=200): by what the model does not find
     # how a new model begins
-    init: str = "normal"                  # normal, or local: the first layer looks at neighbours
+    init: str = "normal"                  # normal; local: the first layer looks at neighbours; words(of=mini)
     frequency_bias: bool = False          # the head's bias begins with the frequencies of the corpus' tokens
     # the optimiser
     optimiser: str = "adamw"              # or one around another, such as lookahead(adamw, k=6)

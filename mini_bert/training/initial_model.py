@@ -32,7 +32,7 @@ def new_model(config: ModelConfig, training: "TrainingConfig", corpus: Corpus) -
     require_suitable(config, training)
     model = MiniBERT(config, seed=training.seed)
     init: Init = make("init", training.init)
-    init.apply(config, model.params)
+    init.apply(config, model.params, corpus)
     if training.frequency_bias:
         _set_frequency_bias(model, corpus)
     return model

@@ -16,7 +16,8 @@ def test_the_last_layer_is_the_models_own_prediction(name, dtype):
     model = build(WITH_HEAD[name], dtype)
     lens = logit_lens(model, IDS)
     logits, _ = model.forward(IDS[None])
-    np.testing.assert_array_equal(lens.logits[-1], logits[0])
+    # a pass that keeps nothing for a backward computes GELU in another order, so the last digits may differ
+    np.testing.assert_allclose(lens.logits[-1], logits[0], rtol=0, atol=16 * np.finfo(dtype).eps * abs(logits).max())
     assert lens.names == ["embeddings", "hidden_0", "hidden_1"]
     np.testing.assert_allclose(lens.divergence[-1], 0, atol=1e-6)
     assert (lens.divergence[:-1] > 0).all()

@@ -19,7 +19,7 @@ ALLOWED = {
     "checks": {"core", "configs", "objectives", "training", "evaluation", "analysis"},
     "configs": {"core"},
     "objectives": {"core", "text", "inference", "factory"},
-    "training": {"core", "text", "configs", "objectives"},
+    "training": {"core", "text", "configs", "objectives", "factory"},
     "evaluation": {"core", "text", "configs", "objectives", "training", "inference"},
     "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "plots"},
     "exercises": {"core", "text", "configs", "checks", "objectives", "training", "analysis"},

@@ -52,3 +52,25 @@ def test_so_many_evaluations_are_spread_evenly(corpus, model_config, steps, eval
     config = TrainingConfig(steps=steps, evaluations=evaluations, batch_size=4, threads=1)
     Trainer(MiniBERT(model_config), batches, config, heldout=[batches[0]], listener=Watches()).train()
     assert seen == expected
+
+
+def test_words_begin_as_those_of_a_trained_model(corpus, model_config, tmp_path):
+    trained = MiniBERT(replace(model_config, num_layers=1), seed=9)
+    trained.save(tmp_path)
+    corpus.tokenizer.save(tmp_path)
+    drawn = MiniBERT(model_config, seed=0).params
+    made = new_model(model_config, TrainingConfig(init=f"words(of='{tmp_path}')"), corpus).params
+    theirs = trained.params["mlm_head_W"].T
+    table = made["token_embeddings"]
+    cosines = np.corrcoef((theirs - theirs.mean(axis=0)).ravel(), table.ravel())
+    np.testing.assert_allclose(cosines, 1, atol=1e-6)
+    np.testing.assert_allclose(table.std(), model_config.init_std, rtol=1e-4)
+    for name in made:
+        assert name == "token_embeddings" or np.array_equal(made[name], drawn[name])
+
+
+def test_words_of_another_width_are_refused(corpus, model_config, tmp_path):
+    MiniBERT(replace(model_config, hidden_size=2 * model_config.hidden_size), seed=9).save(tmp_path)
+    corpus.tokenizer.save(tmp_path)
+    with pytest.raises(ConfigError, match="choose a model of the same width"):
+        new_model(model_config, TrainingConfig(init=f"words(of='{tmp_path}')"), corpus)

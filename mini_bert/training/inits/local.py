@@ -74,4 +74,4 @@ def attend_locally(config: ModelConfig, params: Parameters) -> None:
         W_K[cosines, to_cosines] += gain
 
 
-register("init", "local")(Init(attend_locally, _check))
+register("init", "local")(Init(lambda config, params, corpus: attend_locally(config, params), _check))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ...core.config import ModelConfig
 from ...core.params import Parameters
 from ...core.registry import register
+from ...text.corpora.corpus import Corpus
 
 
 def _suits_all(config: ModelConfig) -> None:
@@ -13,13 +14,14 @@ def _suits_all(config: ModelConfig) -> None:
 
 
 class Init(NamedTuple):
-    """How a new model begins: `apply(config, params)` changes what was drawn; `check(config)` refuses a wrong model."""
+    """How a new model begins: `apply(config, params, corpus)` changes what was drawn; `check(config)` refuses a wrong
+    model."""
 
-    apply: Callable[[ModelConfig, Parameters], None]
+    apply: Callable[[ModelConfig, Parameters, Corpus], None]
     check: Callable[[ModelConfig], None] = _suits_all
 
 
-def _as_drawn(config: ModelConfig, params: Parameters) -> None:
+def _as_drawn(config: ModelConfig, params: Parameters, corpus: Corpus) -> None:
     """Nothing changes."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from selenium.webdriver import Chrome
 
-from mini_bert.explorer.assets import FILES, STATIC
+from mini_bert.explorer.assets import FILES
 from mini_bert.explorer.opening import open_session
 from mini_bert.explorer.server import serving
 
@@ -40,6 +40,8 @@ CLICKS = {
     "an entry verified (a parameter)": ("backward", {"grad": "dW_Q_1", "parameters": "1"}, "#backward-dW_Q_1 canvas",
                                         "#backward-dW_Q_1 .inspector"),
     "a word masked (its predictions)": ("step", {}, "#token-{n}", "#sentence"),
+    "a head switched off": ("change", {}, "[data-switch='{l}.{a}']", "#outcome"),
+    "a block of the map": ("forward", {}, "#map-{block}", ".view-forward, #view"),
     "a step of AdamW": ("step", {}, "#take-step", ".view-step [aria-live]"),
     "undo": ("step", {}, "#undo", ".view-step [aria-live]"),
 }
@@ -91,7 +93,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    result: dict[str, Any] = {"page_bytes": sum((STATIC / name).stat().st_size for name in FILES.values()), "ms": {}}
+    result: dict[str, Any] = {"page_bytes": sum(path.stat().st_size for path in FILES.values()), "ms": {}}
     driver = start_chromium("--force-prefers-reduced-motion")
     driver.set_script_timeout(30)
     try:

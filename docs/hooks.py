@@ -5,7 +5,8 @@ Links. A page links to source files by their path in the repository, and to a fu
 numbered lines, a notebook with its outputs, Markdown as it is. A name becomes the anchor of its first line. The site
 then needs no address of the repository, and a link to a file or a name that does not exist stops the build.
 
-Formulas. What stands between dollars is turned into MathML here, so that the reader's browser loads nothing more.
+Formulas. What stands between dollars is turned into MathML here, so that the reader's browser loads nothing more; the
+font for them is put beside the pages.
 """
 
 import ast
@@ -23,6 +24,7 @@ from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 ROOT = Path(__file__).parents[1]
+FONTS = ROOT / "mini_bert" / "explorer" / "fonts"         # the explorer's, which the site uses as well
 HOME = {"README.md": "docs/index.md"}                     # the same page in other words
 log = logging.getLogger("mkdocs.hooks.mini_bert")
 
@@ -98,6 +100,8 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File, InclusionLevel
 
     _sources.clear()
+    for name in ("stix-two-math.woff2", "OFL.txt"):
+        files.append(File.generated(config, f"fonts/{name}", content=(FONTS / name).read_bytes()))
     waiting = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
     waiting += [f"notebooks/{path.name}" for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
     known = {site_page(path) for path in waiting if path.startswith("docs/")}

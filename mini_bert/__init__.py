@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ParameterError,
         VocabularyError,
     )
+    from .explorer.notebook import explore
     from .factory import ModelFactory, load
     from .fit import fit
     from .interop.exports import export
@@ -67,8 +68,8 @@ __all__ = ["AdamW", "AdvancedMiniBERT", "AdvancedOptimizer", "CheckpointError", 
            "MiniBERT", "MiniBERTGradients", "MiniBertClassifier", "MiniBertError", "MiniBertVectorizer",
            "MiniTransformerLayer", "ModelConfig", "ModelFactory", "NumericalError", "ParameterError", "Pipeline",
            "ProgressBar", "Trainer", "TrainingAnalyzer", "TrainingConfig", "VocabularyError", "WordPieceTokenizer",
-           "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "export", "finetune", "fit",
-           "gradient_check", "implement_adaptive_masking", "implement_curriculum_learning", "import_file",
+           "__version__", "add_auxiliary_tasks", "compute_layer_wise_learning_rates", "explore", "export", "finetune",
+           "fit", "gradient_check", "implement_adaptive_masking", "implement_curriculum_learning", "import_file",
            "keep_freed_memory", "load", "load_config", "load_preset", "load_tokenizer", "mask_tokens",
            "mlm_cross_entropy", "pipeline", "preset_names", "quantise", "register", "register_tokenizer"]
 
@@ -93,6 +94,7 @@ _PLACES = {name: module for module, names in {
     "core.registry": ("register",),
     "errors": ("CheckpointError", "ConfigError", "CorpusError", "DataError", "InputError", "MiniBertError",
                "NumericalError", "ParameterError", "VocabularyError"),
+    "explorer.notebook": ("explore",),
     "factory": ("ModelFactory", "load"),
     "interop.exports": ("export",),
     "interop.quantising": ("quantise",),

@@ -39,14 +39,15 @@ class LayerComparison(Result):
 
 
 def compare_layer_representations(model: MiniBERT, tokenizer: Tokenizer, text: str, *,
-                                  mask: Sequence[int] = ()) -> LayerComparison:
+                                  mask: Sequence[int] = (), pair: str = "") -> LayerComparison:
     """Compare the layers of a model on one text; the tokens at the positions `mask` are replaced by [MASK]."""
-    sentence = read_sentence(model, tokenizer, text, mask=mask)
+    sentence = read_sentence(model, tokenizer, text, mask=mask, pair=pair)
     words = tokenizer.vocabulary.ordinary[sentence.ids]
     words[masks_in(sentence.ids, tokenizer)] = True
     if words.sum() < _FEWEST:
         raise InputError(f"The text has {words.sum()} tokens; comparing layers needs at least {_FEWEST}.")
-    _, cache = model.encode(sentence.ids[None], forward_only=True)
+    _, cache = model.encode(sentence.ids[None], forward_only=True,
+                            token_types=None if sentence.types is None else sentence.types[None])
     states = {name: state[0][words] for name, state in geometry.layer_states(cache).items()}
     units = [geometry.unit_rows(state.astype(np.float64)) for state in states.values()]
     cosine = np.stack([np.einsum("th,th->t", a, b) for a, b in pairwise(units)])

@@ -85,6 +85,11 @@ class Context:
     tables: dict[Any, Any] = field(default_factory=dict)       # what layers share: see `table`
     groups: "tuple[Context, ...]" = ()    # the batches of a pass over several, each of its own length: see `together`
 
+    @classmethod
+    def whole(cls, sequences: int, tokens: int) -> "Context":
+        """Of a pass that computes all tokens of its sequences to the end, with nothing hidden."""
+        return cls(Selection(sequences, tokens))
+
     def but(self, **changes: Any) -> "Context":
         """The same context with other values of these fields: dataclasses.replace, faster, as every layer needs it."""
         made = object.__new__(Context)

@@ -44,6 +44,10 @@ class Formula:
     signed: bool = True                       # may its result be below zero? A probability is not
     kink: float | None = None                 # of an activation: the input at which its slope jumps
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)  # of its own, by name
+    why: str = ""                             # one sentence: what the operation is good for
+    back: str = ""                            # one sentence: how a gradient goes back through it
+    page: str = ""                            # its derivation: the name of a page in docs/math
+    zero: str = ""                            # when its result is exactly zero, after "because"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class StepSpec:
     axes: tuple[str, ...] = ()                # what its last axes run over, if not features: ("key",), ("vocabulary",)
     layer: int | None = None
     group: str = "Prediction"                 # the part of the pass that it is shown in
+    why: str = ""                             # what this step is good for, if more can be said than for any such step
+
+    @property
+    def reason(self) -> str:
+        """One sentence: why the step is there."""
+        return self.why or self.formula.why
 
 
 Steps = Iterator[StepSpec]
@@ -79,10 +89,14 @@ def in_layer(steps: Iterable[StepSpec], layer: int) -> Steps:
 
 
 # what needs no operation
-SAME = Formula("same", "{0}", ("d{y}",), terms=Terms.INPUTS)
+SAME = Formula("same", "{0}", ("d{y}",), terms=Terms.INPUTS, page="model",
+               why="The value goes on unchanged under a second name: the sub-layer reads it, and the sum around the "
+                   "sub-layer reads it too.",
+              back="Nothing was computed, so the gradient goes back as it comes.")
 
 
 def sum_of(n: int) -> Formula:
     """The sum of n inputs."""
-    return SAME if n == 1 else Formula("sum", " + ".join(f"{{{i}}}" for i in range(n)), ("d{y}",) * n,
-                                       terms=Terms.INPUTS)
+    return SAME if n == 1 else Formula(
+        "sum", " + ".join(f"{{{i}}}" for i in range(n)), ("d{y}",) * n, terms=Terms.INPUTS, page="model",
+        why="Adding keeps what was there.", back="A sum sends its gradient back unchanged to each of its terms.")

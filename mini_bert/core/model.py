@@ -235,8 +235,8 @@ class MiniBERT:
 
     # ---------------------------------------------------------------- one part at a time
 
-    def _multi_head_attention(self, x: Array, layer: int = 0,
-                              attention_mask: npt.ArrayLike | None = None) -> tuple[Array, dict[str, Any]]:
+    def attend(self, x: Array, layer: int = 0,
+               attention_mask: npt.ArrayLike | None = None) -> tuple[Array, dict[str, Any]]:
         """The attention of one layer alone, on x (B, T, H): its output, and Q, K, V, scores and so on."""
         B, T, H = _three_axes(x, "x")
         rows = check_floats(x, "x", (B, T, self.config.hidden_size), dtype=self.dtype)
@@ -245,6 +245,8 @@ class MiniBERT:
         attention = self.layer(layer).attention
         y, cache = attention.forward(self.params, rows, Context(Selection(B, T), key_mask))
         return y.reshape(B, T, H), resolved(cache)
+
+    _multi_head_attention = attend
 
     def layer(self, number: int) -> Any:
         """The block at this depth."""

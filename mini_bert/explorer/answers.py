@@ -7,12 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..analysis.dynamics.gradient_flow import gradient_flow
-from ..analysis.passes.backward_steps import verify_entry
-from ..analysis.passes.forward_steps import explain_cell
+from ..analysis.passes.backward_steps import BackwardStep, verify_entry
+from ..analysis.passes.forward_steps import Step, explain_cell
+from ..analysis.passes.zeros import why_zero, why_zero_gradient
 from ..core.registry import find
 from ..errors import InputError
 from ..training.optimisers.making import plain_words
 from ..version import __version__
+from .blocks import blocks_of, places_of_gradients
+from .changed_answers import compare, intervene, weight
+from .derivations import derivations
 from .layer_answers import attention, layers, saliency
 from .matrices import axis_kinds, backward_matrix, forward_matrix, parameter_matrix, statistics
 from .queries import LONGEST_TEXT, Parameters, index_of, learning_rate, read_query, required
@@ -31,6 +35,8 @@ def info(session: Session, parameters: Parameters) -> dict[str, Any]:
                 "num_layers", "num_heads", "hidden_size", "intermediate_size", "vocab_size", "max_seq_length")},
             "predicts": session.model.modules.predicts_words, "causal": session.model.modules.causal,
             "streams": session.model.modules.stack.orders, "longest_text": LONGEST_TEXT,
+            "parameter_shapes": [[name, list(session.model.params[name].shape)] for name in session.model.params],
+            "against": None if session.other is None else session.other.name,
             "optimisers": {word: find("optimiser", word).named.title or word for word in plain_words()},
             "example": _example(session), "run": None if session.run is None else session.run.name,
             **_training_state(session)}
@@ -54,8 +60,7 @@ def sentence(session: Session, parameters: Parameters) -> dict[str, Any]:
     passes = session.passes(read_query(parameters))
     found = passes.sentence
     answer = {"tokens": found.tokens, "original": passes.original, "ids": found.ids.tolist(), "masks": passes.masks,
-              "special": [not bool(passes.tokenizer.vocabulary.ordinary[i]) for i in passes.tokenizer.encode(
-                  passes.query.text)]}
+              "special": passes.special, "types": passes.types}
     predicts = session.model.modules.predicts_words
     return answer | (_predictions(passes) if predicts else {"predictions": [], "loss": None})
 
@@ -70,9 +75,17 @@ def _predictions(passes: Passes) -> dict[str, Any]:
 def forward(session: Session, parameters: Parameters) -> dict[str, Any]:
     """The steps of the forward pass, without their numbers."""
     passes = session.passes(read_query(parameters))
-    return {"tokens": passes.sentence.tokens, "steps": [
-        {**step.to_dict(), **statistics(step.array), "axes": axis_kinds(step.axes)}
-        for step in passes.forward]}
+    return {"tokens": passes.sentence.tokens, "blocks": blocks_of(passes.forward), "steps": [
+        {**_described(step), "derivation": _derivation(step.page)} for step in passes.forward]}
+
+
+def _described(step: Step | BackwardStep) -> dict[str, Any]:
+    return {**step.to_dict(), **statistics(step.array), "axes": axis_kinds(step.axes)}
+
+
+def _derivation(page: str) -> str | None:
+    """The page, if it is there to be read."""
+    return page if page in derivations() else None
 
 
 def backward(session: Session, parameters: Parameters) -> dict[str, Any]:
@@ -80,9 +93,12 @@ def backward(session: Session, parameters: Parameters) -> dict[str, Any]:
     passes = session.passes(read_query(parameters))
     found = passes.backward
     flow = gradient_flow(found).to_dict()
+    places = places_of_gradients(passes.forward, found)
+    symbols = {step.name: step.symbol for step in passes.forward}
     return {"tokens": passes.sentence.tokens, **_predictions(passes), "loss": found.loss,
-            "steps": [{**step.to_dict(), **statistics(step.array),
-                       "axes": axis_kinds(step.axes)} for step in found],
+            "blocks": blocks_of(passes.forward),
+            "steps": [{**_described(step), "derivation": _derivation(step.page), "place": places[step.name],
+                       "symbol": symbols.get(step.of, step.of)} for step in found],
             "flow": {key: flow[key] for key in ("layers", "by_component", "by_layer", "share", "total")}}
 
 
@@ -105,13 +121,15 @@ def cell(session: Session, parameters: Parameters) -> dict[str, Any]:
     step = passes.forward[required(parameters, "name")]
     if len(index) < 2:
         raise InputError("index must be row,column or head,row,column.")
-    return explain_cell(step, index[-2], index[-1], index[0] if len(index) == 3 else None).to_dict()
+    found = explain_cell(step, index[-2], index[-1], index[0] if len(index) == 3 else None)
+    return {**found.to_dict(), "zero": why_zero(passes.forward, step, found)}
 
 
 def verify(session: Session, parameters: Parameters) -> dict[str, Any]:
     """One entry of a gradient against a finite difference."""
     passes = session.passes(read_query(parameters))
-    return verify_entry(passes.backward[required(parameters, "name")], index_of(parameters)).to_dict()
+    step, index = passes.backward[required(parameters, "name")], index_of(parameters)
+    return {**verify_entry(step, index).to_dict(), "zero": why_zero_gradient(passes.backward, step, index)}
 
 
 # -------------------------------------------------------------------- changes
@@ -150,5 +168,5 @@ def reset(session: Session, parameters: Parameters) -> dict[str, Any]:
 ANSWERS: dict[str, Answer] = {"info": info, "sentence": sentence, "forward": forward, "backward": backward,
                               "matrix": matrix, "cell": cell, "verify": verify, "attention": attention,
                               "layers": layers, "saliency": saliency, "run": run, "checkpoint": checkpoint,
-                              "timeline": timeline}
+                              "timeline": timeline, "intervene": intervene, "weight": weight, "compare": compare}
 CHANGES: dict[str, Answer] = {"step": step, "undo": undo, "reset": reset}

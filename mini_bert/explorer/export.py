@@ -19,20 +19,24 @@ import numpy.typing as npt
 from ..errors import InputError, MiniBertError
 from ..files import write_files
 from .answers import ANSWERS, CHANGES
-from .assets import MODULES, STATIC, STYLES, to_json
+from .assets import FONT, MODULES, STATIC, STYLES, to_json
 from .queries import Query
 from .session import Passes, Session
 
-CELLS = 3                     # of a step whose sums are in the file; of a step with heads, one of each head
 LARGEST = 160_000             # bytes of a parameter's gradient that is put in
+CELLS = 3                     # of a step whose sums are in the file; of a step with heads, one of each head
+LIGHT = (16_000, 1)           # the same two where the page has to be small, as in a notebook
 CHECKPOINTS = 24
+HEADS = 48                    # more are not switched off one by one
 STEPS = (("adamw", "0.0001"), ("adamw", "0.001"), ("sgd", "0.01"), ("sgd", "0.1"))
 _LIVE = "start mini-bert explore to see it."
 MISSING = {"cell": f"This file has the sums of the framed cells alone; for any other, {_LIVE}",
            "verify": f"This file has the framed entries verified, and no others; for any other, {_LIVE}",
+           "intervene": f"This file has one head switched off at a time, in small models; {_LIVE}",
            "matrix": f"These numbers are too many for this file; {_LIVE}",
            "other": f"This file has the answers for one sentence; for another, {_LIVE}"}
-_POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data:; " \
+          "font-src data:"
 
 Answers = dict[str, dict[str, Any]]
 
@@ -41,16 +45,21 @@ def export_page(session: Session, query: Query, file: Path) -> dict[str, Any]:
     """Write the file; what is in it, and what was too large for it."""
     if not file.parent.is_dir():
         raise InputError(f"There is no directory {file.parent} to write {file.name} to.")
-    with session.lock:
-        answers, left_out = collected(session, query)
-    content = page({"answers": answers, "missing": MISSING})
+    content, told = exported(session, query)
     write_files(file.parent, {file.name: content})
-    return {"file": str(file), "bytes": len(content), "answers": len(answers), "left_out": left_out}
+    return {"file": str(file), "bytes": len(content), **told}
+
+
+def exported(session: Session, query: Query, *, light: bool = False) -> tuple[bytes, dict[str, Any]]:
+    """The page, how many answers are in it, and what was too large for it."""
+    with session.lock:
+        answers, left_out = collected(session, query, *(LIGHT if light else (LARGEST, CELLS)))
+    return page({"answers": answers, "missing": MISSING}), {"answers": len(answers), "left_out": left_out}
 
 
 def parameters_of(query: Query) -> dict[str, str]:
     """A query as the page writes it in its questions."""
-    given = {"text": query.text, "mask": ",".join(map(str, query.mask)),
+    given = {"text": query.text, "pair": query.pair, "mask": ",".join(map(str, query.mask)),
              "target": "\n".join(f"{position}:{word}" for position, word in query.targets)}
     return {name: value for name, value in given.items() if value}
 
@@ -60,7 +69,7 @@ def key_of(name: str, parameters: Mapping[str, str]) -> str:
     return f"{name}?{urlencode(sorted(parameters.items()), safe='*')}".replace("~", "%7E")
 
 
-def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
+def collected(session: Session, query: Query, largest: int = LARGEST, sums: int = CELLS) -> tuple[Answers, list[str]]:
     """The answers to all questions that the file can answer, and the names of arrays that were left out."""
     base, answers, left_out = parameters_of(query), Answers(), []
     passes = session.passes(query)
@@ -70,25 +79,31 @@ def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
         parameters = {**base, **more}
         answers[key_of(question, parameters)] = ANSWERS[question](session, parameters)
 
-    for question in ("sentence", "forward", "attention", "layers", *(["backward"] if backwards else [])):
+    for question in ("sentence", "forward", "attention", "layers", "compare", *(["backward"] if backwards else [])):
         put(question)
+    heads = [(layer, head) for layer in range(session.model.config.num_layers)
+             for head in range(session.model.config.num_heads)]
+    if backwards:
+        put("intervene")
+        for layer, head in heads if len(heads) <= HEADS else ():
+            put("intervene", off=f"{layer}.{head}")
     for row in passes.targets if backwards else ():
         put("saliency", position=str(row + passes.ahead))
     cells: dict[str, list[list[int]]] = {}
     for step in passes.forward.steps[1:]:
         put("matrix", of="forward", name=step.name)
-        cells[step.name] = list(_cells(passes, step.array))
+        cells[step.name] = list(_cells(passes, step.array, sums))
         for index in cells[step.name]:
             put("cell", name=step.name, index=",".join(map(str, index)))
     entries: dict[str, list[list[int]]] = {}
     for gradient in passes.backward.steps if backwards else ():
-        if gradient.array.nbytes > LARGEST and gradient.is_parameter and gradient.component != "head":
+        if gradient.array.nbytes > largest and gradient.is_parameter and gradient.component != "head":
             left_out.append(gradient.name)
             continue
         put("matrix", of="backward", name=gradient.name)
-        largest = [int(i) for i in np.unravel_index(np.abs(gradient.array).argmax(), gradient.shape)]
-        entries[gradient.name] = [largest]
-        put("verify", name=gradient.name, index=",".join(map(str, largest)))
+        peak = [int(i) for i in np.unravel_index(np.abs(gradient.array).argmax(), gradient.shape)]
+        entries[gradient.name] = [peak]
+        put("verify", name=gradient.name, index=",".join(map(str, peak)))
     steps = _steps(session, base, answers) if backwards else []
     _run(session, base, answers)
     answers["info?"] = {**ANSWERS["info"](session, {}), "example": base,
@@ -96,12 +111,12 @@ def collected(session: Session, query: Query) -> tuple[Answers, list[str]]:
     return answers, left_out
 
 
-def _cells(passes: Passes, array: npt.NDArray[Any]) -> Iterator[list[int]]:
+def _cells(passes: Passes, array: npt.NDArray[Any], most: int) -> Iterator[list[int]]:
     """The numbers farthest from zero in the row of the first mask; of each head, where there are heads."""
     row = (passes.masks or [min(1, len(passes.sentence.ids) - 1)])[0]
     for head in range(len(array)) if array.ndim == 3 else (None,):
         numbers = array[row] if head is None else array[head, row]
-        for column in np.argsort(-np.abs(numbers), kind="stable")[: CELLS if head is None else 1].tolist():
+        for column in np.argsort(-np.abs(numbers), kind="stable")[: most if head is None else 1].tolist():
             yield [row, column] if head is None else [head, row, column]
 
 
@@ -149,13 +164,14 @@ def _run(session: Session, base: dict[str, str], answers: Answers) -> None:
 def page(data: Mapping[str, Any]) -> bytes:
     """index.html with its styles, its modules and the answers in it."""
     html = (STATIC / "index.html").read_text("utf-8")
-    modules = {f"explorer/{name}": _data_url("text/javascript", _module(name).encode()) for name in MODULES}
+    modules = {f"explorer/{Path(name).name}": _data_url("text/javascript", _module(name).encode())
+               for name in MODULES}
     replacements = {
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
                                   f'content="{_POLICY}">',
         '<link rel="icon" href="icon.svg" type="image/svg+xml">':
             f'<link rel="icon" href="{_data_url("image/svg+xml", (STATIC / "icon.svg").read_bytes())}">',
-        **{f'<link rel="stylesheet" href="{name}">': f"<style>\n{(STATIC / name).read_text('utf-8')}</style>"
+        **{f'<link rel="stylesheet" href="{name}">': f"<style>\n{_style(name)}</style>"
            for name in STYLES},
         '<script type="module" src="app.js"></script>':
             f'<script type="importmap">{json.dumps({"imports": modules})}</script>\n'
@@ -170,7 +186,13 @@ def page(data: Mapping[str, Any]) -> bytes:
 
 def _module(name: str) -> str:
     """A module whose imports are names of the import map: in a data: address nothing is relative."""
-    return re.sub(r'from "\./([\w.]+)"', r'from "explorer/\1"', (STATIC / name).read_text("utf-8"))
+    return re.sub(r'from "\.\.?/(?:\w+/)?([\w.]+)"', r'from "explorer/\1"', (STATIC / name).read_text("utf-8"))
+
+
+def _style(name: str) -> str:
+    """A style sheet with its font in it."""
+    text = (STATIC / "styles" / name).read_text("utf-8")
+    return text.replace(FONT.name, _data_url("font/woff2", FONT.read_bytes()))
 
 
 def _data_url(kind: str, content: bytes) -> str:

@@ -17,7 +17,8 @@ def attention(session: Session, parameters: Parameters) -> dict[str, Any]:
     """The weights of every head (L, A, T, T), and what kind of head each is."""
     passes = session.passes(read_query(parameters))
     layers = of_every_layer(passes.forward.arrays, "attention_weights", session.model.config.num_layers)
-    heads = explore_attention_heads(session.model, session.tokenizer, passes.query.text, mask=passes.query.mask).heads \
+    heads = explore_attention_heads(session.model, session.tokenizer, passes.query.text, mask=passes.query.mask,
+                                    pair=passes.query.pair).heads \
         if len(passes.sentence.ids) > 2 else []
     return {"tokens": passes.sentence.tokens, "masks": passes.masks, "weights": stacked(layers),
             "heads": [head.to_dict() for head in heads]}
@@ -31,7 +32,7 @@ def layers(session: Session, parameters: Parameters) -> dict[str, Any]:
         answer["lens"] = _lens(passes)
     try:
         found = compare_layer_representations(session.model, session.tokenizer, passes.query.text,
-                                              mask=passes.query.mask)
+                                              mask=passes.query.mask, pair=passes.query.pair)
     except InputError as error:
         return answer | {"similarity_note": str(error)}
     return answer | {"similarity": found.similarity.tolist(), "similarity_names": found.names,
@@ -39,7 +40,7 @@ def layers(session: Session, parameters: Parameters) -> dict[str, Any]:
 
 
 def _lens(passes: Passes) -> dict[str, Any]:
-    lens = logit_lens(passes.model, passes.sentence.ids)
+    lens = logit_lens(passes.model, passes.sentence.ids, types=passes.sentence.types)
     wanted = [passes.targets.get(row, int(number)) for row, number in enumerate(passes.sentence.ids)]
     chances, ranks = lens.target(wanted)
     return {**lens.to_dict(passes.tokenizer, 5), "target": {
@@ -53,9 +54,9 @@ def saliency(session: Session, parameters: Parameters) -> dict[str, Any]:
     row = position - passes.ahead
     if row not in passes.targets:
         raise InputError(f"Position {position} has no target: mask it first.")
-    target = passes.targets[row]
-    methods = [integrated_gradients(passes.model, passes.sentence.ids, row, target,
+    target, ids, types = passes.targets[row], passes.sentence.ids, passes.sentence.types
+    methods = [integrated_gradients(passes.model, ids, row, target, types=types,
                                     baseline=passes.tokenizer.vocabulary.roles.get("mask")),
-               gradient_times_input(passes.model, passes.sentence.ids, row, target)]
+               gradient_times_input(passes.model, ids, row, target, types=types)]
     return {"position": position, "target": passes.tokenizer.vocabulary[target],
             "methods": [method.to_dict() for method in methods]}

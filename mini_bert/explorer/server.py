@@ -12,7 +12,6 @@ import webbrowser
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
-from pathlib import Path
 from threading import Thread, Timer
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,8 @@ from ..errors import ConfigError, InputError, MiniBertError
 from ..interrupts import broken_pipes_raise
 from ..readers import parse_json
 from .answers import ANSWERS, CHANGES, Answer
-from .assets import FILES, STATIC, TYPES, to_json
+from .assets import FILES, TYPES, to_json
+from .derivations import derivation_page, derivations
 from .queries import read_query
 from .session import Session
 
@@ -42,6 +42,7 @@ _LARGEST_BODY = 16_384
 _LONGEST_ADDRESS = 16_384
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                               "font-src 'self'; "
                                "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin", "cross-origin-opener-policy": "same-origin"}
@@ -49,8 +50,9 @@ _HEADERS = {
 
 def create_app(session: Session, *, host: str = "127.0.0.1", port: int = PORT) -> ASGIApp:
     """The application, for requests to `host` and `port`."""
-    files = {path: ((STATIC / name).read_bytes(), TYPES[Path(name).suffix]) for path, name in FILES.items()}
-    routes = [Route(path, _file(*content)) for path, content in files.items()]
+    files = {address: (path.read_bytes(), TYPES[path.suffix]) for address, path in FILES.items()}
+    routes = [Route(address, _file(*content)) for address, content in files.items()]
+    routes += [Route(f"/derivation/{name}", _derivation(name)) for name in derivations()]
     routes += [Route(f"/api/{name}", _asked(session, answer, name)) for name, answer in ANSWERS.items()]
     routes += [Route(f"/api/{name}", _changed(session, change), methods=["POST"]) for name, change in CHANGES.items()]
     app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed, Exception: _failed})
@@ -140,6 +142,14 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def _file(content: bytes, kind: str) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return Response(content, media_type=kind, headers=_HEADERS)
+
+    return endpoint
+
+
+def _derivation(name: str) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        content = await run_in_threadpool(derivation_page, name)
+        return Response(content, media_type=TYPES[".html"], headers=_HEADERS)
 
     return endpoint
 

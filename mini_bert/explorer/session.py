@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..analysis.passes.backward_steps import BackwardPass, backward_pass
 from ..analysis.passes.forward_steps import ForwardPass, forward_pass
-from ..analysis.passes.sequences import Sentence, ahead, masks_in, read_sentence
+from ..analysis.passes.sequences import Sentence, ahead, masks_in, plain_ids, read_sentence
 from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import cross_entropy_forward
 from ..core.ops.softmax import softmax_forward
@@ -46,14 +46,16 @@ class Passes:
 
     def __init__(self, model: MiniBERT, tokenizer: Tokenizer, query: Query):
         self.model, self.tokenizer, self.query = model, tokenizer, query
-        plain = tokenizer.encode(tokenizer.with_mask(query.text))
+        plain, self.types = plain_ids(tokenizer, query.text, query.pair)
         if len(plain) > MOST_TOKENS:
             raise InputError(f"The text has {len(plain)} tokens; the explorer takes {MOST_TOKENS}.")
         mask = [p for p in query.mask if p >= len(plain) or plain[p] != tokenizer.vocabulary.roles.get("mask")]
         special = next((p for p in mask if p < len(plain) and not tokenizer.vocabulary.ordinary[plain[p]]), None)
         if special is not None:
             raise InputError(f"Position {special} is {tokenizer.vocabulary[plain[special]]}, which cannot be masked.")
-        self.sentence: Sentence = read_sentence(model, tokenizer, query.text, mask=mask, targets=dict(query.targets))
+        self.sentence: Sentence = read_sentence(model, tokenizer, query.text, mask=mask, targets=dict(query.targets),
+                                                 pair=query.pair)
+        self.special = [not bool(tokenizer.vocabulary.ordinary[i]) for i in plain]
         self.original = [tokenizer.vocabulary[i] for i in plain]
 
     @property
@@ -70,7 +72,7 @@ class Passes:
     @cached_property
     def forward(self) -> ForwardPass:
         with np.errstate(over="ignore", invalid="ignore"):       # the model itself refuses what is not finite
-            return forward_pass(self.model, self.sentence.ids, self.sentence.tokens)
+            return forward_pass(self.model, self.sentence.ids, self.sentence.tokens, types=self.sentence.types)
 
     @cached_property
     def probabilities(self) -> npt.NDArray[np.floating]:
@@ -99,7 +101,8 @@ class Passes:
         targets, asked = ids.copy(), np.zeros(ids.shape, bool)
         for row, target in self.targets.items():
             targets[0, row], asked[0, row] = target, True
-        return MLMBatch(ids, targets, asked, np.ones(ids.shape, bool))
+        types = self.sentence.types
+        return MLMBatch(ids, targets, asked, np.ones(ids.shape, bool), None if types is None else types[None])
 
     @cached_property
     def words(self) -> npt.NDArray[np.int64]:
@@ -135,8 +138,10 @@ def likeliest(row: npt.NDArray[np.floating], tokenizer: Tokenizer, top: int = TO
 class Session:
     """One model, looked at by whoever has the page open."""
 
-    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, *, name: str = "model", run: Run | None = None):
+    def __init__(self, model: MiniBERT, tokenizer: Tokenizer, *, name: str = "model", run: Run | None = None,
+                 other: "Session | None" = None):
         self.model, self.tokenizer, self.name, self.run = model, tokenizer, name, run
+        self.other = other                                # the model to compare with
         self.lock = RLock()
         self.taken = 0                                    # steps that were not undone
         self.history: deque[dict[str, Any]] = deque(maxlen=_MOST_HISTORY)       # the last of them

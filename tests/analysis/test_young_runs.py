@@ -85,6 +85,15 @@ def test_skipped_steps_are_reported_at_once(factory, tmp_path):
     assert (found.findings[0].name, found.findings[0].sure.value) == ("exploding", "certain")
 
 
+def test_a_run_that_exploded_has_no_finding_about_vanishing_gradients(factory, tmp_path):
+    """Layers without a gradient are then nothing to treat."""
+    assert "vanishing gradient" in [finding.name for finding in examine(factory.run("vanishing gradient")).findings]
+    found = examine(cut(factory, tmp_path, "vanishing gradient", 7, loss=None, skipped=5))
+    assert [finding.name for finding in found.findings if finding.name in ("exploding", "vanishing gradient")] == \
+        ["exploding"]
+    assert "training diverges" in found.left_out["vanishing gradient"]
+
+
 @pytest.mark.parametrize(("skipped", "verdict"), [(1, "healthy"), (2, "healthy"), (3, "sick")])
 def test_one_or_two_skipped_steps_are_healthy(factory, tmp_path, skipped, verdict):
     assert examine(cut(factory, tmp_path, "recipe", 7, skipped=skipped)).verdict == verdict          # 70 steps

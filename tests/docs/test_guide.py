@@ -47,7 +47,7 @@ LESSONS = [
     Lesson("learning guide", "splitting into heads", ATTENTION, "Run: the arithmetic of heads"),
     Lesson("learning guide", "attention of a layer and its cache", ATTENTION,
            "Run: multi-head attention from its parts",
-           "mini_bert:MiniBERT._multi_head_attention"),
+           "mini_bert:MiniBERT.attend"),
     Lesson("learning guide", "picture of attention", ATTENTION, "Run: a picture of attention",
            "mini_bert:WordPieceTokenizer.load"),
     Lesson("learning guide", "residual connections", MODEL, "Run: what a sum keeps"),

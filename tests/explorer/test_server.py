@@ -25,7 +25,8 @@ from mini_bert.analysis.passes.forward_steps import forward_pass
 from mini_bert.checks.check_all import models_to_check
 from mini_bert.errors import ConfigError, InputError
 from mini_bert.explorer.answers import ANSWERS
-from mini_bert.explorer.assets import FILES, MODULES, STATIC, to_json
+from mini_bert.explorer.assets import FILES, FONT, MODULES, STATIC, to_json
+from mini_bert.explorer.derivations import derivations
 from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
 from mini_bert.explorer.server import create_app, is_loopback, open_socket
@@ -138,9 +139,23 @@ def test_the_page_may_load_nothing_from_elsewhere(app):
 
 
 def test_exactly_the_listed_files_are_served(app):
-    assert {path.name for path in STATIC.iterdir()} == set(FILES.values())
-    for path, name in FILES.items():
-        assert request(app, path).body == (STATIC / name).read_bytes()
+    assert {path for path in STATIC.rglob("*.*") if path.is_file()} == set(FILES.values()) - {FONT}
+    for address, path in FILES.items():
+        assert request(app, address).body == path.read_bytes()
+
+
+def test_every_derivation_is_served_as_a_page_without_scripts(app):
+    assert "softmax" in derivations()
+    for name in derivations():
+        answer = request(app, f"/derivation/{name}")
+        assert answer.status == 200
+        page = answer.body.decode()
+        assert "<script" not in page
+        assert " style=" not in page
+        text = re.sub(r"<pre>.*?</pre>|<code>.*?</code>", "", page, flags=re.DOTALL)
+        assert re.findall(r"[$\\\ue000].{20}", text) == []      # each formula has become MathML
+    assert request(app, "/derivation/softmax").body.decode().count("<math") > 20
+    assert request(app, "/derivation/no-such-page").status == 404
 
 
 @pytest.mark.parametrize("path", ["/static/app.js", "/../session.py", "/..%2fsession.py", "/index.html", "/session.py",
@@ -152,12 +167,12 @@ def test_other_paths_are_not_there(app, path):
 
 
 def test_the_page_weighs_less_than_300_kilobytes():
-    assert sum((STATIC / name).stat().st_size for name in FILES.values()) <= 300_000
+    assert sum(path.stat().st_size for path in FILES.values()) <= 300_000
 
 
 def test_the_page_names_nothing_elsewhere():
-    for name in FILES.values():
-        text = (STATIC / name).read_text("utf-8").replace("http://www.w3.org/", "")
+    for path in set(FILES.values()) - {FONT}:
+        text = path.read_text("utf-8").replace("http://www.w3.org/", "")
         assert "http://" not in text
         assert "https://" not in text
     page = (STATIC / "index.html").read_text("utf-8")
@@ -171,7 +186,8 @@ def test_the_page_names_nothing_elsewhere():
 
 def test_every_question_about_a_sentence_is_answered(app):
     more = {"matrix": {"name": "Q_0"}, "cell": {"name": "Q_0", "index": "0,2,3"},
-            "verify": {"name": "dQ_0", "index": "0,2,3"}, "saliency": {"position": "2"}}
+            "verify": {"name": "dQ_0", "index": "0,2,3"}, "saliency": {"position": "2"},
+            "weight": {"name": "W_Q_0", "index": "3,5"}, "intervene": {"off": "0.1", "edit": "W_Q_0:3,5:0.7"}}
     for name in ANSWERS.keys() - {"run", "checkpoint"}:
         answer = request(app, f"/api/{name}", SENTENCE | more.get(name, {}))
         assert answer.status == 200, answer.body

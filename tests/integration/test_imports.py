@@ -41,7 +41,7 @@ THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"}, "exercises": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"}, "lab": {"numpy"},
-               "explorer": {"numpy", "starlette", "uvicorn"},
+               "explorer": {"latex2mathml", "markdown", "numpy", "starlette", "uvicorn"},
                "inference": {"numpy"}, "api": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
 

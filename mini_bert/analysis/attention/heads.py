@@ -70,17 +70,18 @@ class HeadReport(Result):
 
 
 def explore_attention_heads(model: MiniBERT, tokenizer: Tokenizer, texts: str | Sequence[str], *,
-                            mask: Sequence[int] = (), batch_size: int = 16) -> HeadReport:
+                            mask: Sequence[int] = (), pair: str = "", batch_size: int = 16) -> HeadReport:
     """The statistics and type of every head, over one text or several; for a single text also the weights.
 
-    In a single text the tokens at the positions `mask` are replaced by [MASK].
+    In a single text the tokens at the positions `mask` are replaced by [MASK]; `pair` is the second text beside it.
     """
     require_vocabulary(model, tokenizer)
     given = [texts] if isinstance(texts, str) else list(texts)
-    if len(mask) and not isinstance(texts, str):
-        raise InputError("mask is only possible for a single text.")
-    rows = [read_sentence(model, tokenizer, texts, mask=mask).ids.tolist()] if isinstance(texts, str) and len(mask) \
-        else [tokenizer.encode(text) for text in given]
+    if (len(mask) or pair) and not isinstance(texts, str):
+        raise InputError("mask and pair are only possible for a single text.")
+    one = read_sentence(model, tokenizer, texts, mask=mask, pair=pair) \
+        if isinstance(texts, str) and (len(mask) or pair) else None
+    rows = [one.ids.tolist()] if one is not None else [tokenizer.encode(text) for text in given]
     longest = model.config.max_seq_length
     cut = sum(len(row) > longest for row in rows)
     around, after = tokenizer.template.added(), tokenizer.template.after
@@ -91,7 +92,7 @@ def explore_attention_heads(model: MiniBERT, tokenizer: Tokenizer, texts: str | 
     sums, weights = _Sums(model, tokenizer.vocabulary), None
     for numbers in batches_by_length(some, batch_size):
         ids, real = pad_sequences([some[i] for i in numbers], tokenizer.vocabulary.pad)
-        _, cache = model.encode(ids, real)
+        _, cache = model.encode(ids, real, token_types=None if one is None or one.types is None else one.types[None])
         layers = of_every_layer(cache, "attention_weights", model.config.num_layers)
         sums.add(layers, ids, real)
         weights = np.stack([layer[0] for layer in layers]) if isinstance(texts, str) else None

@@ -163,6 +163,8 @@ def exploding(case: Case) -> Finding | None:
 @disease("vanishing gradient", 80, symptom_of=("learning rate too high", "dead units"))
 def vanishing(case: Case) -> Finding | None:
     """A layer gets almost no gradient, so it does not learn."""
+    if any(finding.name == "exploding" for finding in case.findings):
+        raise Unavailable("training diverges, and the gradients of a model that has exploded say nothing about layers.")
     frozen = set(case.run.training.freeze.replace(",", " ").split())
     norms = {group: _typical(values) for group, values in case.run.by_name("layer_grad_norm").items()
              if group != "head" and group not in frozen}

@@ -53,6 +53,8 @@ class BackwardStep:
     norm: float
     axes: tuple[str, ...]                 # what each axis runs over
     group: str                            # the part of the pass
+    why: str                              # one sentence: how the gradient comes about
+    page: str                             # its derivation, in docs/math
     rows: Rows | None = field(repr=False, default=None)          # of an embedding table: the rows that are shown
     check: DoubleLoss | None = field(repr=False, default=None)
 
@@ -65,7 +67,8 @@ class BackwardStep:
         return {"name": self.name, "of": self.of, "title": self.title, "group": self.group,
                 "is_parameter": self.is_parameter, "layer": self.layer,
                 "component": self.component, "formula": self.formula.to_dict(), "gradients": list(self.gradients),
-                "values": list(self.values), "shape": list(self.shape), "norm": self.norm,
+                "values": list(self.values), "why": self.why, "page": self.page,
+                "shape": list(self.shape), "norm": self.norm,
                 "rows": None if self.rows is None else self.rows.tolist()}
 
 
@@ -108,7 +111,7 @@ def backward_pass(forward: ForwardPass, targets: Mapping[int, int]) -> BackwardP
     require_finite(gradients, total)
     exps, sums, *_ = cache
     likely = exps[np.arange(len(places)), wanted[places]] / sums
-    check = DoubleLoss(model, forward.ids, places, wanted[places])
+    check = DoubleLoss(model, forward.ids, places, wanted[places], forward.types)
     steps = list(_steps(forward, shown, gradients, check))
     return BackwardPass(forward, {int(p): int(wanted[p]) for p in places}, total / len(places),
                         dict(zip(places.tolist(), likely.astype(np.float64).tolist(), strict=True)), steps, gradients)
@@ -207,7 +210,19 @@ def _step(of: str, spec: StepSpec, users: Sequence[Use], notation: Notation, arr
                         Equations(equations),
                         tuple(dict.fromkeys(f"d{name}" for names, _ in used for name in names)),
                         tuple(dict.fromkeys(name for _, names in used for name in names)),
-                        array, norm_of(array), axes, spec.group, rows, check)
+                        array, norm_of(array), axes, spec.group, *_reason(of, spec, users), rows, check)
+
+
+def _reason(of: str, spec: StepSpec, users: Sequence[Use]) -> tuple[str, str]:
+    """A sentence on a gradient, and the page that derives it: from the operation that sends it back."""
+    user = users[0][0]
+    if of != spec.name:
+        return "How the loss changes with each of these parameters: training moves them the other way.", \
+            user.formula.page
+    if len(users) > 1:
+        titles = " and ".join(dict.fromkeys(f"“{user.title}”" for user, _ in users))
+        return f"This value is used more than once, so what comes back is added up: from {titles}.", user.formula.page
+    return user.formula.back, user.formula.page
 
 
 def norm_of(array: npt.NDArray[Any]) -> float:

@@ -26,6 +26,8 @@ from .named_steps import NamedSteps
 from .sequences import read_sentence
 from .step_formulas import Notation
 
+TOKENS = "The text is cut into pieces of the vocabulary; each has a number, the row of its vector."
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -43,6 +45,8 @@ class Step:
     array: npt.NDArray[Any] = field(repr=False)
     axes: tuple[str, ...]                 # what each axis runs over: head, token, key, vocabulary; "" for features
     group: str = "Embeddings"             # the part of the pass: Embeddings, Layer 0, ..., Prediction
+    why: str = ""                         # one sentence: what the step is good for
+    page: str = ""                        # its derivation, in docs/math
     operands: Operands | None = field(repr=False, default=None)
 
     @property
@@ -64,6 +68,7 @@ class Step:
         """All but the numbers."""
         return {"name": self.name, "title": self.title, "symbol": self.symbol, "kind": self.kind, "layer": self.layer,
                 "component": self.component, "group": self.group, "formula": self.formula.to_dict(),
+                "why": self.why, "page": self.page,
                 "inputs": list(self.inputs), "parameters": list(self.parameters), "shape": list(self.shape),
                 "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()}}
 
@@ -72,11 +77,11 @@ class ForwardPass(NamedSteps[Step]):
     """The steps in order; `passed["Q_0"]` is a step by its name."""
 
     def __init__(self, model: MiniBERT, ids: IntArray, tokens: list[str] | None, steps: list[Step],
-                 specs: list[StepSpec], cache: Cache):
+                 specs: list[StepSpec], cache: Cache, types: IntArray | None = None):
         super().__init__(steps)
-        self.model, self.ids, self.tokens = model, ids, tokens
+        self.model, self.ids, self.tokens, self.types = model, ids, tokens, types
         self.specs, self.cache = specs, cache             # for the backward pass
-        self.rows = rows_read(ids)
+        self.rows = rows_read(ids, types)
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -94,17 +99,19 @@ def step_through_forward_pass(model: MiniBERT, tokenizer: Tokenizer, text: str, 
     return forward_pass(model, sentence.ids, sentence.tokens)
 
 
-def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None = None) -> ForwardPass:
-    """The forward pass of one sequence of ids (T,)."""
+def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None = None, *,
+                 types: IntArray | None = None) -> ForwardPass:
+    """The forward pass of one sequence of ids (T,), with its token types (T,) if they are not all 0."""
     row = np.asarray(ids)
     batch = check_ids(row[None] if row.ndim == 1 else row, model.config.vocab_size, "ids", "the vocabulary")
     if len(batch) != 1:
         raise InputError(f"A pass is stepped through for one sequence, not for {len(batch)}.")
-    shown, cache = hooked_values(model, batch)
+    shown, cache = hooked_values(model, batch, types)
+    rows = rows_read(batch[0], types)
     specs = list(model.modules.steps())
     notation = Notation(specs, model.params)
     steps = [Step("tokens", "Tokens", "ids", "tokens", None, "embeddings", Equations(("ids = tokenize(text)",)), (), (),
-                  batch[0], ("token",))]
+                  batch[0], ("token",), why=TOKENS)]
     values: dict[str, Array] = {**shown, "tokens": batch[0]}
     for spec in specs:
         inputs = spec.inputs or ("tokens",)
@@ -115,18 +122,18 @@ def forward_pass(model: MiniBERT, ids: npt.ArrayLike, tokens: list[str] | None =
                                  "show: its module must call ctx.hook with the value's name where it is computed.")
         arrays = {name: values[name] if name in values else model.params[name] for name in (*inputs, *parameters)}
         operands = Operands(spec.formula, arrays, dict(spec.parameters), notation.symbols, _constants(model.config),
-                            rows_read(batch[0]), model.config.num_heads)
+                            rows, model.config.num_heads)
         steps.append(Step(spec.name, spec.title, spec.symbol, spec.formula.name, spec.layer, spec.component,
                           Equations(notation.forward(spec)), inputs, parameters, values[spec.name],
-                          axes_of(spec, values[spec.name]), spec.group, operands))
-    return ForwardPass(model, batch[0], tokens, steps, specs, cache)
+                          axes_of(spec, values[spec.name]), spec.group, spec.reason, spec.formula.page, operands))
+    return ForwardPass(model, batch[0], tokens, steps, specs, cache, types)
 
 
-def hooked_values(model: MiniBERT, batch: IntArray) -> tuple[dict[str, Array], Cache]:
+def hooked_values(model: MiniBERT, batch: IntArray, types: IntArray | None = None) -> tuple[dict[str, Array], Cache]:
     """Every value of a pass over one sequence (1, T), without the batch axis, and the cache for its backward."""
     values: dict[str, Array] = {}
     run = model.forward if model.modules.has_logits else model.encode
-    _, cache = run(batch, hook=recorder(values, one_sequence))
+    _, cache = run(batch, token_types=None if types is None else types[None], hook=recorder(values, one_sequence))
     return values, cache
 
 
@@ -158,9 +165,9 @@ def axes_of(spec: StepSpec, array: npt.NDArray[Any]) -> tuple[str, ...]:
     return (*first, *spec.axes, *("",) * (array.ndim - len(first) - len(spec.axes)))
 
 
-def rows_read(ids: IntArray) -> dict[str, IntArray]:
-    """The rows that lookups read for one text: of the tokens, of the positions, and of the first segment."""
-    return {"ids": ids, "t": np.arange(len(ids)), "types": np.zeros(len(ids), np.int64)}
+def rows_read(ids: IntArray, types: IntArray | None = None) -> dict[str, IntArray]:
+    """The rows that lookups read for one text: of the tokens, of the positions, and of the segments."""
+    return {"ids": ids, "t": np.arange(len(ids)), "types": np.zeros(len(ids), np.int64) if types is None else types}
 
 
 def _constants(config: ModelConfig) -> Mapping[str, float]:

@@ -77,12 +77,14 @@ class LogitLens:
                 "top": [[[guess._asdict() for guess in row] for row in rows] for rows in self.top(tokenizer, count)]}
 
 
-def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | None = None) -> LogitLens:
+def logit_lens(model: MiniBERT, ids: npt.ArrayLike, positions: Sequence[int] | None = None, *,
+               types: npt.NDArray[np.int64] | None = None) -> LogitLens:
     """The lens of one sequence of ids (T,), at all positions unless some are chosen."""
     if not model.modules.predicts_words:
         raise InputError("This model has no MLM head, so its layers predict nothing.")
     row = np.asarray(ids)
-    _, cache = model.encode(row[None], forward_only=True)            # of a layer its output alone is kept
+    kinds = None if types is None else types[None]
+    _, cache = model.encode(row[None], token_types=kinds, forward_only=True)     # of a layer its output alone is kept
     chosen = list(range(len(row))) if positions is None else [int(p) for p in positions]
     if not chosen or min(chosen) < 0 or max(chosen) >= len(row):
         raise InputError(f"positions must be some of 0 to {len(row) - 1}, not {chosen}.")

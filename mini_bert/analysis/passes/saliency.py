@@ -65,9 +65,9 @@ class Saliency:
 
 
 def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
-                         against: int | None = None) -> Saliency:
+                         against: int | None = None, *, types: IntArray | None = None) -> Saliency:
     """To first order, what the output would lose if a token's embedding were zero."""
-    run = _Output(model, ids, position, target, against)
+    run = _Output(model, ids, position, target, against, types)
     outputs, gradients = run.at(run.x[None])
     by_dimension = gradients[0] * run.x
     return Saliency("gradient x input", position, target, against, by_dimension.sum(axis=1), by_dimension,
@@ -76,14 +76,14 @@ def gradient_times_input(model: MiniBERT, ids: npt.ArrayLike, position: int | No
 
 def integrated_gradients(model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int,
                          against: int | None = None, *, baseline: int | npt.ArrayLike | None = None,
-                         steps: int = STEPS) -> Saliency:
+                         steps: int = STEPS, types: IntArray | None = None) -> Saliency:
     """Along the straight line from a baseline: zeros, the embedding of one piece (an id), or an array (T, H).
 
     At most `steps` points of the line are computed.
     """
     if steps < 2 * _FIRST + 1:
         raise InputError(f"steps must be at least {2 * _FIRST + 1}, not {steps}.")
-    run = _Output(model, ids, position, target, against)
+    run = _Output(model, ids, position, target, against, types)
     b = run.baseline(baseline)
     line = _Line(run, b)
     line.refine(steps)
@@ -180,7 +180,9 @@ class _Line:
 class _Output:
     """f, and its gradient by the token embeddings, for several sets of embeddings at once."""
 
-    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int, against: int | None):
+    def __init__(self, model: MiniBERT, ids: npt.ArrayLike, position: int | None, target: int, against: int | None,
+                 types: IntArray | None = None):
+        self._types = types
         self.model, self.position, self.target, self.against = model, position, target, against
         if position is not None and not model.modules.predicts_words:
             raise InputError("This model has no MLM head, so there is no prediction to explain.")
@@ -217,9 +219,13 @@ class _Output:
         positions[:, self.position] = True
         return positions
 
+    def _kinds(self, sequences: int) -> IntArray | None:
+        return None if self._types is None else np.tile(self._types, (sequences, 1))
+
     def probability(self) -> float:
         """Of the target, at the text itself."""
-        logits, _ = self.model.forward(self.ids[None], positions=self._positions(1), forward_only=True)
+        logits, _ = self.model.forward(self.ids[None], token_types=self._kinds(1), positions=self._positions(1),
+                                       forward_only=True)
         shares = self.model.loss.values(logits) if isinstance(self.model, TaskModel) and self.position is None else \
             softmax_forward(logits)[0]
         return float(shares[0, self.target])
@@ -233,7 +239,8 @@ class _Output:
         def hook(name: str, value: Array) -> Array:
             return rows if name == "token_vectors" else value
 
-        logits, cache = model.forward(np.tile(self.ids, (S, 1)), positions=self._positions(S), hook=hook)   # (S, V)
+        logits, cache = model.forward(np.tile(self.ids, (S, 1)), token_types=self._kinds(S),       # (S, V)
+                                      positions=self._positions(S), hook=hook)
         outputs = logits[:, self.target].astype(np.float64)
         dlogits = np.zeros_like(logits)
         dlogits[:, self.target] = 1

@@ -29,6 +29,7 @@ class Sentence(Result):
     ids: npt.NDArray[np.int64]            # (T,)
     tokens: list[str]
     targets: dict[int, int]
+    types: npt.NDArray[np.int64] | None = None            # (T,), of a pair read by a model that has token types
 
     @property
     def positions(self) -> list[int]:
@@ -48,14 +49,15 @@ def row_asked(model: MiniBERT, position: int) -> int:
 
 
 def read_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),
-                  targets: Mapping[int, str | int] | None = None) -> Sentence:
-    """[CLS] text [SEP]. The tokens at the positions `mask` become [MASK], and are its targets unless others are given.
+                  targets: Mapping[int, str | int] | None = None, pair: str = "") -> Sentence:
+    """[CLS] text [SEP], or with a `pair` [CLS] text [SEP] pair [SEP].
 
-    `targets` gives the word to find at a position, as a piece of the vocabulary or its id. Position 0 is
-    that of [CLS]. For a causal model the tokens stay.
+    The tokens at the positions `mask` become [MASK], and are its targets unless others are given. `targets` gives the
+    word to find at a position, as a piece of the vocabulary or its id. Position 0 is that of [CLS]. For a causal model
+    the tokens stay.
     """
     require_vocabulary(model, tokenizer)
-    ids = tokenizer.encode(tokenizer.with_mask(text))
+    ids, kinds = plain_ids(tokenizer, text, pair)
     if len(ids) > model.config.max_seq_length:
         raise InputError(f"The text has {len(ids)} tokens; the model takes {model.config.max_seq_length}.")
     array, vocabulary = np.array(ids, np.int64), tokenizer.vocabulary
@@ -67,7 +69,16 @@ def read_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Seq
             array[place] = vocabulary.mask
     for position, word in (targets or {}).items():
         wanted[row_asked(model, _inside(position, len(ids)))] = _id(word, tokenizer)
-    return Sentence(array, [vocabulary[i] for i in array.tolist()], wanted)
+    types = np.array(kinds, np.int64) if pair and model.config.token_types else None
+    return Sentence(array, [vocabulary[i] for i in array.tolist()], wanted, types)
+
+
+def plain_ids(tokenizer: Tokenizer, text: str, pair: str = "") -> tuple[list[int], list[int]]:
+    """The ids of a text or of a pair, with [MASK] where it is written, and the token types."""
+    if pair:
+        return tokenizer.encode_pair(tokenizer.with_mask(text), tokenizer.with_mask(pair))
+    ids = tokenizer.encode(tokenizer.with_mask(text))
+    return ids, [0] * len(ids)
 
 
 def masked_sentence(model: MiniBERT, tokenizer: Tokenizer, text: str, *, mask: Sequence[int] = (),

@@ -48,7 +48,9 @@ class Verification(Result):
 class DoubleLoss:
     """The mean loss at some positions of a sequence, by a copy of the model in float64, made when first needed."""
 
-    def __init__(self, model: MiniBERT, ids: IntArray, places: IntArray, wanted: IntArray):
+    def __init__(self, model: MiniBERT, ids: IntArray, places: IntArray, wanted: IntArray,
+                 types: IntArray | None = None):
+        self._types = None if types is None else types[None]
         self._model, self._ids, self._places, self._wanted = model, ids, places, wanted
 
     @cached_property
@@ -75,7 +77,7 @@ class DoubleLoss:
     def _pass(self) -> tuple[float, dict[str, float], Array, Cache]:
         """The loss, the sizes of all values, d loss / d logits, and the cache for the way back."""
         sizes: dict[str, float] = {}
-        logits, cache = self.model.forward(self._ids[None], hook=recorder(sizes, _size))
+        logits, cache = self.model.forward(self._ids[None], token_types=self._types, hook=recorder(sizes, _size))
         loss, loss_cache = cross_entropy_forward(logits[0][self._places], self._wanted)
         dlogits = np.zeros_like(logits)
         dlogits[0, self._places] = cross_entropy_backward(1 / len(self._places), loss_cache)
@@ -106,7 +108,8 @@ class DoubleLoss:
 
         positions = np.zeros((1, len(self._ids)), bool)
         positions[0, self._places] = True
-        logits, _ = self.model.forward(self._ids[None], hook=look, positions=positions if short else None)
+        logits, _ = self.model.forward(self._ids[None], token_types=self._types, hook=look,
+                                       positions=positions if short else None)
         loss, _ = cross_entropy_forward(logits if short else logits[0][self._places], self._wanted)
         return loss / len(self._places), sides
 

@@ -24,6 +24,10 @@ def explore_command(
         mask: Annotated[str, typer.Option("--mask", metavar="N,N", help="Positions to mask; \\[CLS] is 0.")] = "",
         target: Annotated[list[str] | None, typer.Option("--target", metavar="N:WORD", help="The correct word at a "
                                                          "position; may be repeated.")] = None,
+        pair: Annotated[str, typer.Option("--pair", metavar="TEXT", help="A second sentence beside the first, as in "
+                                          "tasks on pairs.")] = "",
+        against: Annotated[str | None, typer.Option("--against", metavar="NAME|DIR", help="A second model, for the "
+                                                    "view that compares two.")] = None,
         host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
         port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Default: 8640, or a free port "
                                                  "if that is taken.")] = None,
@@ -31,7 +35,7 @@ def explore_command(
         export: Annotated[Path | None, typer.Option("--export", metavar="FILE", help="Write the views of TEXT to an "
                                                     "HTML file that works offline, instead of serving.")] = None,
         seed: SeedOption = 0, *, output: Output) -> None:
-    """Explore a model in the browser: forward, attention, backward, a training step, layers, a run.
+    """Explore a model in the browser: forward, attention, backward, a training step, changes, comparisons, a run.
 
     Example: mini-bert explore "They met for the first time in Paris." --mask 6
 
@@ -42,9 +46,12 @@ def explore_command(
     if export is not None and text is None:
         raise InputError("--export writes the views of one sentence; give the sentence as TEXT.")
     serve = None if export is not None else _server()
-    session = open_session(model, run)
+    if pair and text is None:
+        raise InputError("--pair is the second sentence; give the first one as TEXT.")
+    session = open_session(model, run, against)
     query = None if text is None else opening_query(session, text, mask, target or [],
-                                                    choose=export is not None, seed=seed)
+                                                    choose=export is not None, seed=seed,
+                                                    pair=pair)
     if serve is None:
         assert export is not None
         assert query is not None
@@ -73,7 +80,7 @@ def _said(output: Output) -> Callable[[str], None]:
 
 def _server() -> Callable[..., None]:
     """The server's function, if its libraries are installed."""
-    for library in ("starlette", "uvicorn"):
+    for library in ("starlette", "uvicorn", "markdown", "latex2mathml"):
         if find_spec(library) is None:
             raise ConfigError(f"The explorer needs {library}: pip install 'mini-bert[explorer]'.")
     from ...explorer.server import run_server

@@ -37,6 +37,6 @@ class Linear:
         return dx
 
     def step(self, name: str, title: str, symbol: str, x: str, component: str, formula: Formula = FORMULA,
-             axes: tuple[str, ...] = ()) -> StepSpec:
+             axes: tuple[str, ...] = (), why: str = "") -> StepSpec:
         bias = () if self.b is None else (("b", self.b),)
-        return StepSpec(name, title, symbol, formula, (x,), (("W", self.W), *bias), component, axes)
+        return StepSpec(name, title, symbol, formula, (x,), (("W", self.W), *bias), component, axes, why=why)

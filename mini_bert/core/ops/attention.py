@@ -141,7 +141,12 @@ def attention_backward(dcontext: Array, cache: AttentionCache, hook: Hook = no_h
 
 
 FORMULA = Formula("attention", "softmax({0} {1}^T / sqrt(d_k)) {2}")
-WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"), terms=Terms.WEIGHTED)
+WEIGHTED_SUM = Formula("weighted sum", "{0} {1}", ("d{y} {1}^T", "{0}^T d{y}"), terms=Terms.WEIGHTED,
+                       page="attention",
+                       back="Values get the gradients of those who attended to them; weights get how well each value "
+                            "fits what was wanted.",
+                       why="Each token collects the values of the tokens that it attends to, in proportion to the "
+                           "weights. Only here do tokens learn of each other.")
 
 
 def scores_formula(biases: int = 0, hide: Callable[[Array], Array] | None = None) -> Formula:
@@ -149,7 +154,11 @@ def scores_formula(biases: int = 0, hide: Callable[[Array], Array] | None = None
     score = "{0} {1}^T / sqrt(d_k)" + "".join(f" + {{{i + 2}}}" for i in range(biases))
     return Formula("scores", score if hide is None else f"hide({score})",
                    ("d{y} {1} / sqrt(d_k)", "d{y}^T {0} / sqrt(d_k)", *("d{y}",) * biases), terms=Terms.SCORES,
-                   functions={} if hide is None else {"hide": hide})
+                   functions={} if hide is None else {"hide": hide}, page="attention",
+                   back="A query is moved towards the keys that should have scored higher, and a key towards such "
+                        "queries.",
+                   why="A large product means that the key fits the query. Dividing by the root of d_k keeps the "
+                       "scores of wide heads from growing, so that softmax does not settle on one token at once.")
 
 
 _MASK = np.array([[True, True, True, False], [True, False, False, False]])

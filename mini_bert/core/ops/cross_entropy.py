@@ -75,7 +75,11 @@ def target_losses(logits: Array, targets: IntArray) -> npt.NDArray[np.float64]:
 
 FORMULA = Formula("cross entropy", "mean(log(sum(exp({0}))) - {0}[target])",
                   ("[asked] * (softmax({0}) - onehot(target)) / M",),
-                  gradient_where=("M = number(asked)", "asked = has(target)"))
+                  gradient_where=("M = number(asked)", "asked = has(target)"), page="cross_entropy",
+                  back="The probabilities, less one at the right word: descent lowers what was guessed too high, and "
+                       "raises the right word.",
+                  why="The negative logarithm of the probability that the model gave to the right word: 0 if it was "
+                      "certain, large if it was surprised.")
 CHECKS = [
     Check("all rows", lambda rng: [rng.standard_normal((3, 5))], targets=np.array([0, 4, 4])),
     Check("selected rows", lambda rng: [rng.standard_normal((4, 3))], targets=np.array([2, 0, 1, 1]),

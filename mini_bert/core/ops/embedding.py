@@ -41,7 +41,9 @@ def summed_rows(dy: Array, ids: IntArray) -> tuple[IntArray, Array]:
 def lookup(name: str, ids: str) -> Formula:
     """Rows of a table at `ids`."""
     return Formula(name, f"{{E}}[{ids}]", (), {"E": f"scatter(d{{y}}, {ids})"},
-                   gradient_where=("scatter(a, i)[v] = sum(a[i = v])",), rows=ids, terms=Terms.ROW)
+                   gradient_where=("scatter(a, i)[v] = sum(a[i = v])",), rows=ids, terms=Terms.ROW, page="embedding",
+                  back="Only the rows that were read can have mattered; a row that was read twice gets both gradients.",
+                   why="A word is no number to compute with; its row of the table is a vector, which training moves.")
 
 
 FORMULA = lookup("lookup", "ids")

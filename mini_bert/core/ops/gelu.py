@@ -140,7 +140,11 @@ def gelu_backward(dy: Array, slope: Array, out: Array | None = None) -> Array:
 
 FORMULA = Formula("gelu", "{0} * Phi({0})", ("d{y} * (Phi({0}) + {0} * phi({0}))",),
                   where=("Phi(x) = (1 + erf(x / sqrt(2))) / 2",),
-                  gradient_where=("phi(x) = exp(-x^2 / 2) / sqrt(2 pi)",))
+                  gradient_where=("phi(x) = exp(-x^2 / 2) / sqrt(2 pi)",), page="gelu",
+                  back="Each number is multiplied by the slope of the curve at its input.",
+                  why="Without a bend between them, two linear maps would be a single one; GELU bends smoothly, so its "
+                      "slope has no jump.",
+                  zero="its input is zero, or so far below zero that Phi of it rounds to zero")
 CHECKS = [
     Check("near zero", lambda rng: [rng.standard_normal((4, 5))]),
     Check("in the tails", lambda rng: [3 * rng.standard_normal((4, 5))]),

@@ -36,7 +36,11 @@ def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array], out: Array | None 
 _T = ("t = tanh(sqrt(2 / pi) ({0} + 0.044715 {0}^3))",)
 FORMULA = Formula("gelu tanh", "{0} * (1 + t) / 2",
                   ("d{y} * ((1 + t) / 2 + {0} * (1 - t^2) * sqrt(2 / pi) * (1 + 0.134145 {0}^2) / 2)",),
-                  where=_T, gradient_where=_T)
+                  where=_T, gradient_where=_T, page="gelu_tanh",
+                  back="Each number is multiplied by the slope of the curve at its input.",
+                  why="Without a bend between them, two linear maps would be a single one; this is GELU with a tanh in "
+                      "place of the normal distribution.",
+                  zero="its input is zero, or so far below zero that tanh rounds to -1")
 CHECKS = [
     Check("near zero", lambda rng: [rng.standard_normal((4, 5))]),
     Check("in the tails", lambda rng: [3 * rng.standard_normal((4, 5))]),

@@ -61,6 +61,11 @@ _WHERE = ("mu = mean({0})", "sigma = sqrt(mean(({0} - mu)^2) + eps)")
 FORMULA = Formula("layernorm", "{gamma} * ({0} - mu) / sigma + {beta}",
                   ("(dxhat - mean(dxhat) - xhat * mean(dxhat * xhat)) / sigma",),
                   {"gamma": "sum_t(d{y} * xhat)", "beta": "sum_t(d{y})"}, where=_WHERE, terms=Terms.NORMALISED,
+                  page="layernorm",
+                  back="Mean and size of the vector were normalised away, so changes along them are taken "
+                       "off the gradient.",
+                  why="Brings each vector to mean 0 and variance 1, then scales it, so that neither values nor "
+                      "gradients grow from layer to layer.",
                   gradient_where=("dxhat = d{y} * {gamma}", "xhat = ({0} - mu) / sigma", *_WHERE))
 WITHOUT_BETA = replace(FORMULA, forward=FORMULA.forward.removesuffix(" + {beta}"), terms=Terms.FORMULA,
                        parameters={"gamma": FORMULA.parameters["gamma"]})

@@ -48,7 +48,9 @@ def linear_backward(dy: Array, cache: LinearCache, *,
 
 
 FORMULA = Formula("linear", "{0} {W} + {b}", ("d{y} {W}^T",), {"W": "{0}^T d{y}", "b": "sum_t(d{y})"},
-                  terms=Terms.LINEAR)
+                  terms=Terms.LINEAR, page="linear",
+                  back="The gradient goes back through the same weights, the other way round.",
+                  why="Each output is a weighted sum of all features of its token; the weights are what is learned.")
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal(s) for s in ((4, 3), (3, 5), (5,))]),
     Check("transposed W", lambda rng: [rng.standard_normal((4, 3)), rng.standard_normal((5, 3)).T]),

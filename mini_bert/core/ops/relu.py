@@ -25,7 +25,11 @@ def relu_backward(dy: Array, y: Array, out: Array | None = None) -> Array:
     return dx
 
 
-FORMULA = Formula("relu", "max({0}, 0)", ("d{y} * [{0} > 0]",), kink=0.0)
+FORMULA = Formula("relu", "max({0}, 0)", ("d{y} * [{0} > 0]",), kink=0.0, page="relu",
+                  back="Passes on where the input was above zero, and stops elsewhere.",
+                  why="Without a bend between them, two linear maps would be a single one; ReLU keeps what is above "
+                      "zero.",
+                  zero="its input is not above zero, and ReLU gives zero for any such input")
 CHECKS = [
     # kept a little away from the kink, where a difference quotient would straddle two slopes
     Check("both sides", lambda rng: [rng.choice([-1.0, 1.0], (4, 5)) * rng.uniform(0.1, 2, (4, 5))]),

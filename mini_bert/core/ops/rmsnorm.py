@@ -38,7 +38,10 @@ def rmsnorm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
 
 _WHERE = ("rms = sqrt(mean({0}^2) + eps)",)
 FORMULA = Formula("rmsnorm", "{gamma} * {0} / rms", ("(dxhat - xhat * mean(dxhat * xhat)) / rms",),
-                  {"gamma": "sum_t(d{y} * xhat)"}, where=_WHERE,
+                  {"gamma": "sum_t(d{y} * xhat)"}, where=_WHERE, page="rmsnorm",
+                  back="The size of the vector was normalised away, so changes along it are taken off the gradient.",
+                  why="Brings each vector to the same size, so that neither values nor gradients grow from layer to "
+                      "layer; unlike LayerNorm it leaves the mean as it is.",
                   gradient_where=("dxhat = d{y} * {gamma}", "xhat = {0} / rms", *_WHERE))
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal(s) for s in ((4, 6), (6,))], eps=1e-5),

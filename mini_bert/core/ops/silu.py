@@ -34,7 +34,10 @@ def silu_backward(dy: Array, cache: tuple[Array, Array], out: Array | None = Non
 
 
 FORMULA = Formula("silu", "{0} * sigmoid({0})",
-                  ("d{y} * (sigmoid({0}) + {0} * sigmoid({0}) * (1 - sigmoid({0})))",))
+                  ("d{y} * (sigmoid({0}) + {0} * sigmoid({0}) * (1 - sigmoid({0})))",), page="silu",
+                  back="Each number is multiplied by the slope of the curve at its input.",
+                  why="Without a bend between them, two linear maps would be a single one; SiLU bends smoothly, as "
+                      "GELU does, and is cheaper.")
 CHECKS = [
     Check("near zero", lambda rng: [rng.standard_normal((4, 5))]),
     Check("in the tails", lambda rng: [4 * rng.standard_normal((4, 5))]),

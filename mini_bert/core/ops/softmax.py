@@ -58,7 +58,12 @@ def softmax_backward(dp: Array, p: Array, out: Array | None = None) -> Array:
 
 
 FORMULA = Formula("softmax", "softmax({0})", ("{y} * (d{y} - sum({y} * d{y}))",), terms=Terms.SOFTMAX,
-                  signed=False)
+                  signed=False, page="softmax",
+                  back="Shares add up to one, so only differences within a row count: what all have in "
+                       "common is taken off.",
+                  why="Turns scores into shares: none is negative, and each row adds up to one.",
+                  zero="its score is minus infinity, or so far below the largest of its row that the exponential is "
+                       "smaller than the smallest number of this precision")
 CHECKS = [
     Check("rows", lambda rng: [rng.standard_normal((3, 5))]),
     Check("far from zero", lambda rng: [500 + 2 * rng.standard_normal((2, 4))]),

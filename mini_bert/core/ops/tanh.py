@@ -24,7 +24,9 @@ def tanh_backward(dy: Array, y: Array, out: Array | None = None) -> Array:
     return np.multiply(dy, 1 - y * y, out=out)
 
 
-FORMULA = Formula("tanh", "tanh({0})", ("d{y} * (1 - {y}^2)",))
+FORMULA = Formula("tanh", "tanh({0})", ("d{y} * (1 - {y}^2)",), page="tanh",
+                  back="Each number is multiplied by the slope of the curve at its input.",
+                  why="Keeps every number between -1 and 1.")
 CHECKS = [Check("any", lambda rng: [rng.standard_normal((3, 4))])]
 
 register("activation", "tanh")(Activation(tanh_forward, tanh_backward, FORMULA, CHECKS))

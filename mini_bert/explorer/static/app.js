@@ -1,18 +1,21 @@
 // The page: reads the address, shows the sentence and one view, and listens to keys.
 
 import { ask, isOffline, Refused } from "./api.js";
-import { show as attention } from "./attention.js";
-import { show as backward } from "./backward.js";
+import { show as attention } from "./views/attention.js";
+import { show as backward } from "./views/backward.js";
+import { show as change } from "./views/change.js";
+import { show as compare } from "./views/compare.js";
 import { h, put } from "./dom.js";
-import { show as forward } from "./forward.js";
-import { show as layers } from "./layers.js";
+import { show as forward } from "./views/forward.js";
+import { show as layers } from "./views/layers.js";
 import { arrive, keepingFocus, letGo } from "./place.js";
 import { drawSentence } from "./sentence.js";
-import { address, beginDrawing, endDrawing, go, query, read, spot, VIEWS } from "./state.js";
-import { show as step } from "./step.js";
-import { show as training } from "./training.js";
+import { address, beginDrawing, endDrawing, go, query, read, rename, spot, VIEWS } from "./state.js";
+import { beginTour } from "./tour.js";
+import { show as step } from "./views/step.js";
+import { show as training } from "./views/training.js";
 
-const SHOW = { forward, attention, backward, step, layers, training };
+const SHOW = { forward, attention, backward, step, change, compare, layers, training };
 const element = (id) => document.getElementById(id);
 let info = null,
   turn = 0,
@@ -24,7 +27,7 @@ let info = null,
 async function render({ arriving = false } = {}) {
   const state = read();
   if (!state.text) {
-    history.replaceState(null, "", address({ ...state, ...info.example }));
+    rename(address({ ...state, ...info.example }));
     return render({ arriving });
   }
   const mine = (turn += 1);
@@ -62,8 +65,10 @@ async function render({ arriving = false } = {}) {
     if (mine !== turn) return done?.();
     leave = done ?? null;
     keepingFocus(element("view"), () => put(element("view"), holder));
-    const named = arriving && holder.querySelector(".card.named");
+    const named = arriving && holder.querySelector(".card.named"),
+      part = arriving && holder.querySelector(".group");
     if (named) arrive(named);
+    else if (part && part.getBoundingClientRect().top < 0) arrive(part);
   } catch (error) {
     if (mine !== turn) return undefined;
     if (!(error instanceof Refused)) console.error(error);
@@ -105,15 +110,14 @@ function drawModel() {
   const { config } = info;
   put(
     element("model"),
-    h("b", {}, info.name),
-    ` ${info.parameters.toLocaleString("en")} parameters · ${config.num_layers} layers · ${config.num_heads} heads · width ${config.hidden_size}`,
+    h("b", { title: `${config.num_layers} layers, ${config.num_heads} heads, width ${config.hidden_size}` }, info.name),
     info.steps
       ? h(
           "a",
           { class: "changed", href: address({ ...read(), view: "step" }) },
           `changed by ${info.steps} ${info.steps === 1 ? "step" : "steps"}`,
         )
-      : "",
+      : ` ${info.parameters.toLocaleString("en")} parameters`,
   );
 }
 
@@ -165,9 +169,9 @@ function nextLook() {
 }
 
 const KEYS = [
-  ["1 – 6", "the six views"],
+  ["1 – 8", "the eight views"],
   ["/", "type a sentence"],
-  ["j, k", "the next step, the one before"],
+  ["j, k", "the next step, the one before; behind the last one of a block, the next block"],
   ["m", "the words, to mask one"],
   ["arrow keys", "in a heat map: from cell to cell; with Shift by eight"],
   ["Enter", "in a heat map: choose the cell"],
@@ -211,8 +215,11 @@ function onKey(event) {
 function nextCard(way) {
   const cards = [...document.querySelectorAll(".card")],
     here = cards.indexOf(document.activeElement?.closest(".card"));
+  const beyond = document.getElementById(way > 0 ? "next-block" : "block-before");
+  if (here >= 0 && !cards[here + way] && beyond) return beyond.click();
   const next = cards[Math.max(0, Math.min(cards.length - 1, here + way))];
   if (next) arrive(next, next);
+  return undefined;
 }
 
 setLook(storedLook());
@@ -223,10 +230,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   element("view").focus();
 });
 addEventListener("keydown", onKey);
-addEventListener("hashchange", (event) => {
-  // a move within the page has no old address; from another one, what it names is looked for
-  const old = event.oldURL ? new URL(event.oldURL).hash : location.hash;
-  if (info) render({ arriving: spot(old) !== spot() });
+element("tour-button").addEventListener("click", () => beginTour(element("tour"), info));
+addEventListener("moved", ({ detail }) => {
+  if (info) render({ arriving: spot(detail.old) !== spot() });
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => info && render());
 

@@ -32,24 +32,27 @@ export function lineChart(
   { levels = [], at = null, label, xName = "step", yName, onPick, log = false, size = null, range = [] } = {},
 ) {
   const [width, height] = size ?? [Math.max(300, Math.min(640, innerWidth - 70)), 260],
-    left = size ? 34 : 46,
     bottom = xName ? 34 : 20,
     right = 10,
-    top = 10;
+    top = yName ? 24 : 12;
   const some = lines.filter((line) => line.x.length);
   const scaled = (value) => (log ? Math.log10(Math.max(value, 1)) : value);
   const xs = some.flatMap((line) => line.x.map(scaled)),
-    ys = [...some.flatMap((line) => line.y), ...levels.map((level) => level.y), ...range];
+    ys = [...some.flatMap((line) => line.y), ...range];
   if (!xs.length) return h("p", { class: "quiet" }, "There is nothing to draw yet.");
   const now = at === null ? null : scaled(at);
   const [x0, x1] = [Math.min(...xs, now ?? Infinity), Math.max(...xs, now ?? -Infinity)];
   let [y0, y1] = [Math.min(...ys), Math.max(...ys)];
+  // a level that is near belongs to the picture; one that is far would squeeze the lines, so it is only named
+  const reach = 0.3 * (y1 - y0 || 1),
+    inside = levels.filter((level) => level.y >= y0 - reach && level.y <= y1 + reach),
+    named = levels.filter((level) => level.name);
+  [y0, y1] = [Math.min(y0, ...inside.map((level) => level.y)), Math.max(y1, ...inside.map((level) => level.y))];
   if (y1 === y0) [y0, y1] = [y0 - 0.5, y1 + 0.5];
   const pad = 0.05 * (y1 - y0);
   [y0, y1] = [y0 >= 0 ? Math.max(0, y0 - pad) : y0 - pad, y1 + pad];
   const put = (value, a, b, from, to) => from + ((value - a) / (b - a || 1)) * (to - from);
-  const X = (value) => put(scaled(value), x0, x1, left, width - right),
-    Y = (value) => put(value, y0, y1, height - bottom, top);
+  const Y = (value) => put(value, y0, y1, height - bottom, top);
   const ticks = (a, b, n) => {
     const raw = (b - a) / n || 1,
       power = 10 ** Math.floor(Math.log10(raw));
@@ -58,13 +61,16 @@ export function lineChart(
       last = Math.floor(b / step + 1e-6);
     return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   };
+  const yTicks = ticks(y0, y1, height > 150 ? 5 : 3),
+    left = 14 + 7 * Math.max(...yTicks.map((tick) => number(tick, 3).length)),
+    X = (value) => put(scaled(value), x0, x1, left, width - right);
   const many = width > 450 ? 6 : 3;
   const powers = Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, i) => 10 ** (Math.ceil(x0) + i));
   const xTicks = log ? powers.filter((_, i) => i % Math.ceil(powers.length / many) === 0) : ticks(x0, x1, many);
   const chart = s(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label },
-    ticks(y0, y1, height > 150 ? 5 : 3).map((tick) => [
+    yTicks.map((tick) => [
       s("line", { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: "grid" }),
       s("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, number(tick, 3)),
     ]),
@@ -76,12 +82,9 @@ export function lineChart(
       ),
     ),
     s("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle" }, xName),
-    yName
-      ? s("text", { x: 12, y: height / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${height / 2})` }, yName)
-      : null,
-    levels.map((level) => [
+    yName ? s("text", { x: 2, y: 11, class: "axis-title" }, yName) : null,
+    inside.map((level) => [
       s("line", { x1: left, x2: width - right, y1: Y(level.y), y2: Y(level.y), class: `level ${level.class ?? ""}` }),
-      s("text", { x: left + 4, y: Y(level.y) - 4, class: "quiet" }, level.name),
     ]),
     some.map((line) => [
       s("polyline", {
@@ -116,6 +119,13 @@ export function lineChart(
       "figcaption",
       { class: "key" },
       some.filter((line) => line.name).map((line) => h("span", { class: line.class ?? "" }, line.name)),
+      named.map((level) =>
+        h(
+          "span",
+          { class: "level-key" },
+          `${level.name} ${number(level.y, 3)}${inside.includes(level) ? "" : level.y > y1 ? " (above)" : " (below)"}`,
+        ),
+      ),
     ),
   );
 }

@@ -7,6 +7,13 @@ const GAP = 6;
 const LEAST = 5; // pixels: a smaller cell has no room for a minus
 const MOST = 16e6; // pixels of a canvas, and on a side: with more, browsers draw nothing
 const LONGEST = 32767;
+const TICKS = 15; // pixels for the numbers of columns
+
+/** 1, 2, 5, 10, 20, ...: the distance of ticks that are at least so many cells apart. */
+function tickStep(count, least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return Math.min(count, [1, 2, 5, 10].map((m) => m * power).find((step) => step >= least) ?? 10 * power);
+}
 
 /**
  * rows × columns of `data`, from `offset` on. `label(row, column)` names a cell for the readout, `onMove` gets the cell
@@ -24,6 +31,9 @@ export class HeatMap {
     signed = false,
     rowLabels,
     columnLabels,
+    rowNumbers,
+    columnNumbers,
+    columnName = "",
     rowHeight = 14,
     cellWidth,
     label,
@@ -42,6 +52,9 @@ export class HeatMap {
       signed,
       rowLabels,
       columnLabels,
+      rowNumbers,
+      columnNumbers,
+      columnName,
       rowHeight,
       cellWidth,
       label,
@@ -143,14 +156,17 @@ export class HeatMap {
     const room = this.element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     if (!(room > 0)) return; // it is not in the page
     const widest = (labels) => Math.max(...labels.map((text) => context.measureText(text).width));
-    const labelled = this.rowLabels && this.rowHeight >= 9;
-    this.left = labelled ? Math.min(room * 0.3, Math.ceil(widest(this.rowLabels)) + GAP) : 0;
+    // where cells are smaller than a label, every second one has one, or every third
+    const rowStep = Math.ceil(9 / this.rowHeight),
+      rowText = this.rows > 1 ? (row) => this.rowLabels?.[row] ?? this.rowNumbers?.[row] ?? row : null;
+    const rowWords = this.rowLabels ?? [String(this.rowNumbers?.at(-1) ?? this.rows - 1)];
+    this.left = rowText ? Math.min(room * 0.3, Math.ceil(widest(rowWords)) + GAP) : 0;
     const inside = Math.max(20, room - this.left - 1);
     this.cellX = this.cellWidth ? Math.max(this.cellWidth, inside / this.columns) : inside / this.columns;
     if (this.cellWidth) this.cellX = Math.min(this.cellX, Math.max(this.cellWidth, 28));
     else this.cellX = Math.min(this.cellX, 40);
-    const named = this.columnLabels && this.cellX >= 11;
-    this.top = named ? Math.min(90, Math.ceil(widest(this.columnLabels)) + GAP) : 0;
+    const columnStep = Math.ceil(11 / this.cellX);
+    this.top = this.columnLabels ? Math.min(90, Math.ceil(widest(this.columnLabels)) + GAP) : TICKS;
     const width = this.left + this.cellX * this.columns,
       height = this.top + this.rowHeight * this.rows;
     const largest = Math.min(Math.sqrt(MOST / (width * height)), LONGEST / Math.max(width, height)),
@@ -161,8 +177,8 @@ export class HeatMap {
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
     this.picture = this.cells(Math.min(this.columns, Math.max(1, Math.round(this.cellX * this.columns * ratio))));
     this.minuses = this.signed && this.cellX >= LEAST && this.rowHeight >= LEAST ? this.signs(ratio) : null;
-    const columnFont = `${Math.min(12, this.cellX - 1)}px ${style.fontFamily}`;
-    this.texts = { font, columnFont, colour: style.color, labelled, named };
+    const columnFont = `${this.columnLabels ? Math.min(12, columnStep * this.cellX - 1) : 10}px ${style.fontFamily}`;
+    this.texts = { font, columnFont, colour: style.color, rowText, rowStep, columnStep };
     this.paint();
   }
 
@@ -223,29 +239,47 @@ export class HeatMap {
     context.font = this.texts.font;
     context.fillStyle = this.texts.colour;
     context.textBaseline = "middle";
-    if (this.texts.labelled) {
+    const { rowText, rowStep, columnStep } = this.texts;
+    if (rowText) {
       context.textAlign = "right";
-      this.rowLabels.forEach((text, row) => {
+      for (let row = 0; row < this.rows; row += this.rowLabels ? rowStep : tickStep(this.rows, 14 / this.rowHeight)) {
         context.globalAlpha = this.cursor && this.cursor[0] !== row ? 0.55 : 1;
-        context.fillText(text, this.left - GAP, this.top + (row + 0.5) * this.rowHeight, this.left - GAP);
-      });
+        context.fillText(rowText(row), this.left - GAP, this.top + (row + 0.5) * this.rowHeight, this.left - GAP);
+      }
     }
-    if (this.texts.named) {
+    context.font = this.texts.columnFont;
+    if (this.columnLabels) {
       context.textAlign = "left";
-      context.font = this.texts.columnFont;
-      this.columnLabels.forEach((text, column) => {
+      for (let column = 0; column < this.columns; column += columnStep) {
         context.globalAlpha = this.cursor && this.cursor[1] !== column ? 0.55 : 1;
         context.save();
         context.translate(this.left + (column + 0.5) * this.cellX, this.top - GAP / 2);
         context.rotate(-Math.PI / 2);
-        context.fillText(text, 0, 0, this.top - GAP);
+        context.fillText(this.columnLabels[column], 0, 0, this.top - GAP);
         context.restore();
-      });
-    }
+      }
+    } else this.ticks(context);
     context.globalAlpha = 1;
     for (const cell of this.marked) this.frame(context, cell, 1);
     if (this.chosen) this.frame(context, this.chosen, 2.5);
     if (this.cursor) this.frame(context, this.cursor, 1.5);
+  }
+
+  /** Numbers over the columns, the first with what they count. */
+  ticks(context) {
+    const step = tickStep(this.columns, 30 / this.cellX);
+    let free = 0;
+    context.globalAlpha = 0.75;
+    for (let column = 0; column < this.columns; column += step) {
+      const at = this.left + (column + 0.5) * this.cellX,
+        text = `${column ? "" : `${this.columnName} `}${this.columnNumbers?.[column] ?? column}`;
+      const half = context.measureText(text).width / 2,
+        x = column ? at : Math.max(this.left, at - half);
+      if (column && (x - half < free || x + half > this.left + this.cellX * this.columns)) continue;
+      context.textAlign = column ? "center" : "left";
+      context.fillText(text, x, TICKS / 2);
+      free = x + (column ? half : 2 * half) + 6;
+    }
   }
 
   frame(context, [row, column], width) {

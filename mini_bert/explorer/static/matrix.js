@@ -34,12 +34,18 @@ export function placeName(axis, i) {
   return `${axis.kind} ${axis.numbers?.[i] ?? i}`;
 }
 
+/** What rows and columns count. */
+function axesNote([row, column]) {
+  const text = row ? `rows: ${row.kind}, columns: ${column.kind}` : `columns: ${column.kind}`;
+  return h("span", { class: "axes-note" }, text);
+}
+
 const rowHeightOf = (rows, open) => (open ? 18 : Math.max(4, Math.min(16, Math.floor(180 / rows))));
 
 /** About as high as the map of an array will be, in pixels: the rows, the names of heads, and the line underneath. */
 export function mapHeight(sizes, open = false) {
   const rows = sizes.length > 1 ? sizes.at(-2) : 1;
-  return rows * rowHeightOf(rows, open) + (sizes.length === 3 ? 52 : 32);
+  return rows * rowHeightOf(rows, open) + (sizes.length === 3 ? 67 : 47);
 }
 
 /** `matrix` is unpacked. `onSelect(index)` gets an index of the whole array, words by their ids. */
@@ -77,6 +83,9 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
       rowHeight,
       rowLabels: axes[0]?.labels,
       columnLabels: axes[1].labels,
+      rowNumbers: axes[0]?.numbers,
+      columnNumbers: axes[1].numbers,
+      columnName: axes[1].kind,
       cellWidth: open ? 7 : undefined,
       name: heads > 1 ? `${name}, head ${head}` : name,
       marked: cells(marked, head),
@@ -109,7 +118,7 @@ export function matrixView(matrix, { name, open = false, marked = [], chosen = n
     "div",
     { class: "matrix" },
     body,
-    h("div", { class: "under" }, legend(colouring, { hidden: matrix.data.includes(-Infinity) }), readout),
+    h("div", { class: "under" }, legend(colouring, { hidden: matrix.data.includes(-Infinity) }), axesNote(axes), readout),
     cut.length ? h("p", { class: "quiet" }, `${cut.join("; ")}.`) : null,
   );
 }

@@ -5,6 +5,8 @@ import { bar, h, percent, put } from "./dom.js";
 import { keepingFocus } from "./place.js";
 import { go, goToText, joinTargets, masks, targets } from "./state.js";
 
+let pairAsked = false; // is the field of a second sentence open, though nothing is in it yet?
+
 export function drawSentence(root, { state, sentence, info, error }) {
   const field = h("input", {
     id: "text",
@@ -16,6 +18,18 @@ export function drawSentence(root, { state, sentence, info, error }) {
     disabled: isOffline,
     "aria-describedby": error ? "refusal" : "hint",
   });
+  const pair =
+    state.pair || pairAsked
+      ? h("input", {
+          id: "pair",
+          type: "text",
+          value: state.pair ?? "",
+          maxlength: String(info.longest_text),
+          autocomplete: "off",
+          spellcheck: "false",
+          disabled: isOffline,
+        })
+      : null;
   const form = h(
     "form",
     {
@@ -23,13 +37,35 @@ export function drawSentence(root, { state, sentence, info, error }) {
       onsubmit: (event) => {
         event.preventDefault();
         // what was refused may be a mask or a target: the same sentence without them is another one
-        if (error || field.value !== state.text) goToText(field.value);
+        const second = pair?.value.trim() ?? "";
+        if (error || field.value !== state.text || second !== (state.pair ?? "")) goToText(field.value, second);
       },
     },
     h("label", { for: "text" }, "Sentence"),
     field,
+    pair ? h("label", { for: "pair" }, "and") : null,
+    pair,
     isOffline ? null : h("button", { type: "submit" }, "Show"),
   );
+  const addPair =
+    pair || isOffline
+      ? null
+      : h(
+          "button",
+          {
+            type: "button",
+            class: "link",
+            id: "add-pair",
+            title: "A second sentence beside the first: [CLS] first [SEP] second [SEP]",
+            onclick: () => {
+              pairAsked = true;
+              drawSentence(root, { state, sentence, info, error });
+              document.getElementById("pair").focus();
+            },
+          },
+          "Add a second sentence",
+        );
+  pairAsked = false;
   const parts = error
     ? [form, h("p", { id: "refusal", class: "refused", role: "alert" }, error)]
     : [
@@ -37,6 +73,7 @@ export function drawSentence(root, { state, sentence, info, error }) {
           "div",
           { class: "said" },
           form,
+          words(state, sentence, info),
           h(
             "p",
             { id: "hint", class: "quiet" },
@@ -45,8 +82,9 @@ export function drawSentence(root, { state, sentence, info, error }) {
               : info.causal
                 ? "Click a word to ask the model for it: it reads only what comes before. Click it again to ask no more."
                 : "Click a word to mask it; click it again to take the mask away.",
+            " ",
+            addPair,
           ),
-          words(state, sentence, info),
         ),
         predictions(state, sentence, info),
       ];
@@ -67,7 +105,7 @@ function words(state, sentence, info) {
         {
           type: "button",
           id: `token-${i}`,
-          class: `token${masked ? " masked" : ""}${sentence.special[i] ? " special" : ""}`,
+          class: `token${masked ? " masked" : ""}${sentence.special[i] ? " special" : ""}${sentence.types?.[i] ? " second" : ""}`,
           "aria-pressed": String(masked),
           disabled: isOffline || sentence.special[i],
           title: sentence.special[i] ? `${token} stands by itself` : masked ? take : give,
@@ -119,9 +157,14 @@ function predictions(state, sentence, info) {
         h(
           "p",
           {},
-          info.causal
-            ? `After “${sentence.tokens[found.row]}”, at position ${found.position}, the model expects`
-            : `At position ${found.position} the model expects`,
+          h(
+            "span",
+            {},
+            info.causal
+              ? `After “${sentence.tokens[found.row]}”, at position ${found.position}, the model expects`
+              : `At position ${found.position} the model expects`,
+          ),
+          targetForm(found, choose),
         ),
         h(
           "ol",
@@ -147,29 +190,36 @@ function predictions(state, sentence, info) {
             ),
           ),
         ),
-        h(
-          "form",
-          {
-            class: "target",
-            onsubmit: (event) => {
-              event.preventDefault();
-              const word = event.target.elements[0].value.trim();
-              if (word) choose(found.position, word);
-            },
-          },
-          h("label", { for: `target-${found.position}` }, found.guessed ? "Target (its own first choice)" : "Target"),
-          h("input", {
-            id: `target-${found.position}`,
-            type: "text",
-            value: found.target,
-            size: "12",
-            maxlength: "100",
-            autocomplete: "off",
-            disabled: isOffline,
-          }),
-          h("span", { class: "quiet" }, `${percent(found.probability)}, place ${found.rank.toLocaleString("en")}`),
-        ),
       ),
     ),
+  );
+}
+
+function targetForm(found, choose) {
+  return h(
+    "form",
+    {
+      class: "target",
+      onsubmit: (event) => {
+        event.preventDefault();
+        const word = event.target.elements[0].value.trim();
+        if (word) choose(found.position, word);
+      },
+    },
+    h(
+      "label",
+      { for: `target-${found.position}` },
+      found.guessed ? "target (the model’s own first choice)" : "target",
+    ),
+    h("input", {
+      id: `target-${found.position}`,
+      type: "text",
+      value: found.target,
+      size: "12",
+      maxlength: "100",
+      autocomplete: "off",
+      disabled: isOffline,
+    }),
+    h("span", { class: "quiet" }, `${percent(found.probability)}, rank ${found.rank.toLocaleString("en")}`),
   );
 }

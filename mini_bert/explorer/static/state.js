@@ -5,13 +5,17 @@ export const VIEWS = [
   ["attention", "Attention"],
   ["backward", "Backward"],
   ["step", "Step"],
+  ["change", "Change"],
+  ["compare", "Compare"],
   ["layers", "Layers"],
   ["training", "Training"],
 ];
 const KEYS = [
   "text",
+  "pair",
   "mask",
   "target",
+  "part",
   "step",
   "cell",
   "grad",
@@ -26,13 +30,58 @@ const KEYS = [
   "rate",
   "optimiser",
   "checkpoint",
+  "off",
+  "edit",
+  "other",
+  "otherpair",
+  "othermask",
 ];
 
 // what belongs to one sentence, and means nothing in another
-const OF_SENTENCE = ["mask", "target", "step", "cell", "grad", "entry", "open", "query", "key", "position"];
+const OF_SENTENCE = ["pair", "mask", "target", "step", "cell", "grad", "entry", "open", "query", "key", "position"];
+
+// Inside a cell of a notebook the page has no address of its own to change: there it is kept here.
+let kept = location.protocol === "about:" ? "" : null;
+
+/** The address of what is shown, from its # on. */
+export function here() {
+  return kept ?? location.hash;
+}
+
+/** Another address in the place of this one; nothing is drawn. */
+export function rename(next) {
+  if (kept === null) history.replaceState(null, "", next);
+  else kept = next;
+}
+
+function announce(old) {
+  dispatchEvent(new CustomEvent("moved", { detail: { old } }));
+}
+
+if (kept === null) {
+  // a move within the page has no old address; from another one, what it names is looked for
+  addEventListener("hashchange", (event) => announce(event.oldURL ? new URL(event.oldURL).hash : location.hash));
+} else {
+  // a link would lead the notebook elsewhere
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#/']");
+    if (!link || event.defaultPrevented) return;
+    event.preventDefault();
+    move(link.getAttribute("href"));
+  });
+}
+
+function move(next) {
+  if (kept === null) location.hash = next;
+  else {
+    const old = kept;
+    kept = next;
+    announce(old);
+  }
+}
 
 /** The view and its parameters, as the address has them now, or as another one has them. */
-export function read(hash = location.hash) {
+export function read(hash = here()) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const view = VIEWS.some(([name]) => name === path) ? path : "forward";
   const given = new URLSearchParams(query);
@@ -51,23 +100,23 @@ export function address(state) {
 /** Go to a state; small moves, such as from cell to cell, replace the entry in the browser's history. */
 export function go(patch, { replace = false, silent = false } = {}) {
   const next = address({ ...read(), ...patch });
-  if (next === location.hash) return;
+  if (next === here()) return;
   if (silent || replace) {
     if (silent) follow(next);
-    history.replaceState(null, "", next);
-    if (!silent) dispatchEvent(new HashChangeEvent("hashchange"));
-  } else location.hash = next;
+    rename(next);
+    if (!silent) announce(next);
+  } else move(next);
 }
 
-/** Another sentence. */
-export function goToText(text) {
-  go({ ...Object.fromEntries(OF_SENTENCE.map((key) => [key, ""])), text });
+/** Another sentence, or another pair. */
+export function goToText(text, pair = "") {
+  go({ ...Object.fromEntries(OF_SENTENCE.map((key) => [key, ""])), text, pair });
 }
 
-/** What of an address names the card that is open in its view. */
-export function spot(hash = location.hash) {
-  const { view, step, grad } = read(hash);
-  return `${view} ${view === "backward" ? grad : step}`;
+/** What of an address names the part and the card that are open in its view. */
+export function spot(hash = here()) {
+  const { view, part, step, grad } = read(hash);
+  return `${view} ${part} ${view === "backward" ? grad : step}`;
 }
 
 /** The names of the cards whose maps are open, of both passes. */
@@ -87,7 +136,7 @@ export function placeIn(text, size) {
 let drawn = null;
 
 export function beginDrawing() {
-  drawn = location.hash;
+  drawn = here();
   delete document.body.dataset.shown;
 }
 
@@ -97,7 +146,7 @@ export function endDrawing() {
 
 /** A small move is shown by whoever makes it. */
 function follow(next) {
-  if (drawn !== location.hash) return;
+  if (drawn !== here()) return;
   drawn = next;
   if (document.body.dataset.shown) document.body.dataset.shown = next;
 }
@@ -106,7 +155,7 @@ function follow(next) {
 
 /** The parameters that say which sentence is meant. */
 export function query(state = read()) {
-  return Object.fromEntries(["text", "mask", "target"].filter((key) => state[key]).map((key) => [key, state[key]]));
+  return Object.fromEntries(["text", "pair", "mask", "target"].filter((key) => state[key]).map((key) => [key, state[key]]));
 }
 
 export function masks(state = read()) {

@@ -1,56 +1,38 @@
-// What the forward and the backward view share: the groups of steps, and a card for each.
+// What the forward and the backward view share: the steps of a block, and a card for each.
 
-import { ask, has, unpack } from "./api.js";
+import { ask, has, isOffline, unpack } from "./api.js";
 import { h, math, number, put, shape, unique, whenSeen } from "./dom.js";
 import { matrixView, mapHeight } from "./matrix.js";
-import { arrive } from "./place.js";
 import { go, opened, query, read } from "./state.js";
 
-/** Consecutive steps of one part of the pass, as [its name, steps]. */
-export function grouped(steps) {
-  const groups = [];
-  for (const step of steps) {
-    const name = step.group;
-    if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
-    groups.at(-1)[1].push(step);
-  }
-  return groups;
-}
-
-/** Links to the groups, in the order of the pass. */
-export function jumps(groups, label) {
-  return h(
-    "nav",
-    { class: "jumps", "aria-label": label },
-    groups.map(([name], i) => [
-      i ? h("span", { "aria-hidden": "true" }, "→") : null,
-      h(
-        "button",
-        {
-          type: "button",
-          class: "link",
-          onclick: () => {
-            const section = document.getElementById(groupId(name));
-            arrive(section, section.querySelector("h2"));
-          },
-        },
-        name,
-      ),
-    ]),
-  );
-}
-
-export function groupId(name) {
-  return `group-${name.replaceAll(" ", "-").toLowerCase()}`;
-}
-
-export function group(name, cards) {
+/** The cards of one block, under its name. */
+export function group(id, title, lead, cards) {
   return h(
     "section",
-    { class: "group", id: groupId(name) },
-    h("h2", { tabindex: "-1" }, name),
+    { class: "group", id: `group-${id}` },
+    h("h2", { tabindex: "-1" }, title),
+    lead,
     h("div", { class: "cards" }, cards),
   );
+}
+
+/** Why the step is there, and where it is derived. */
+export function reason({ why, derivation }) {
+  return why
+    ? h(
+        "p",
+        { class: "why" },
+        why,
+        derivation
+          ? [
+              " ",
+              isOffline
+                ? h("span", { class: "quiet" }, `(derivation: docs/math/${derivation}.md)`)
+                : h("a", { href: `/derivation/${derivation}`, target: "_blank", rel: "noopener" }, "Derivation"),
+            ]
+          : null,
+      )
+    : null;
 }
 
 /**
@@ -76,6 +58,7 @@ export function card({ step, of, heading, facts, inspect, place, state, marked =
     "article",
     { class: `card${here ? " named" : ""}`, id, tabindex: "-1", "data-name": step.name },
     h("header", {}, h("h3", {}, heading), h("span", { class: "shape", title: "shape" }, shape(step.shape)), openButton),
+    reason(step),
     math(step.formula),
     facts,
     numbers,
@@ -175,6 +158,11 @@ export function sources(step, state) {
   return parts.length ? h("div", { class: "sources" }, h("p", {}, "from ", parts), place) : null;
 }
 
+/** Why a number is exactly zero, where it is. */
+export function zero(found) {
+  return found.zero ? h("p", { class: "zero" }, h("b", {}, "Why is this zero? "), found.zero) : null;
+}
+
 /** The sum behind a cell: what it is, its largest terms or all, and the total beside the model's number. */
 export function explanation(cell) {
   const order = cell.terms
@@ -254,6 +242,7 @@ export function explanation(cell) {
   return h(
     "div",
     { class: "explanation" },
+    zero(cell),
     h("p", {}, h("code", { class: "expression" }, `${cell.step}[${cell.index.join(",")}] = ${cell.expression}`)),
     Object.keys(cell.quantities).length
       ? h(

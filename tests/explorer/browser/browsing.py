@@ -21,7 +21,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 TEXT, MASK = "They met for the first time in Paris.", 6
-VIEWS = ("forward", "attention", "backward", "step", "layers", "training")
+VIEWS = ("forward", "attention", "backward", "step", "change", "compare", "layers", "training")
 # errors that the page itself does not see, such as a promise that nobody waits for, are in the console's log
 _LOGS = {"browser": "ALL", "performance": "ALL"}
 
@@ -47,6 +47,16 @@ class Page:
         if view is not None:
             assert self.all(f".view-{view}"), self.find("#view").text
         return self
+
+    def blocks(self):
+        """Go through the blocks of the map, from the one that is shown to the last one of the view."""
+        while True:
+            yield self.find(".group h2").text
+            links = self.all("#next-block")
+            if not links:
+                return
+            links[0].click()
+            self.settle()
 
     def until(self, true, seconds=20):
         # what is being drawn anew may be gone between being found and being read

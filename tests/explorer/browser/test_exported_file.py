@@ -19,7 +19,8 @@ def test_it_works_without_a_server(driver, finished_run, tmp_path):
     page.check_quiet()
     page.width(1300)
     page.open("forward", text=query.text, mask=2)
-    assert page.script("return document.styleSheets.length") == 6
+    assert page.script("return document.styleSheets.length") == 7
+    page.open("forward", text=query.text, mask=2, step="Q_1")
     page.map("forward-Q_1").click()              # the nearest cell whose sum is in the file
     assert page.until(lambda: page.find("#forward-Q_1 .expression").text).startswith("Q_1[0,2,")
     page.open("attention", text=query.text, mask=2)
@@ -30,6 +31,11 @@ def test_it_works_without_a_server(driver, finished_run, tmp_path):
     page.open("step", text=query.text, mask=2)
     page.find(".embedded-step").click()
     assert page.number("#loss-after") != page.number("#loss-before")
+    page.open("change", text=query.text, mask=2)
+    page.find("[data-switch='1.1']").click()
+    page.until(lambda: page.number("#loss-after") != page.number("#loss-before"))
+    page.open("compare", text=query.text, mask=2)
+    assert len(page.all(".side-box")) == 2
     page.open("layers", text=query.text, mask=2)
     page.open("training", text=query.text, mask=2)
     page.until(lambda: page.all(".training .head canvas"))

@@ -14,7 +14,7 @@ def test_lens_similarity_and_saliency_are_shown(page, model, words):
     rows = page.all(".lens:not(.cka) tbody tr")
     assert [row.find_elements(By.TAG_NAME, "td")[MASK].text for row in reversed(rows)] == \
         [layer[MASK][0].token for layer in top]
-    assert page.all(".lens-detail section")[-1].text.endswith("place 1")
+    assert page.all(".lens-detail section")[-1].text.endswith("rank 1")
     compared = compare_layer_representations(model, words, TEXT, mask=[MASK])
     shown = page.script("return [...document.querySelectorAll('.cka td')].map((cell) => Number(cell.dataset.value))")
     assert shown == pytest.approx(compared.similarity.ravel().tolist(), abs=1e-6)

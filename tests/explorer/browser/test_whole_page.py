@@ -48,10 +48,10 @@ def test_the_list_of_keys_opens_and_closes_and_t_changes_the_look(page):
 
 def test_the_focus_stays_on_a_link_to_a_view_and_on_a_word_that_was_chosen(page):
     page.open("step")
-    page.script("document.querySelectorAll('#views a')[3].focus()")
+    page.script("document.querySelectorAll('#views a')[5].focus()")
     page.press(Keys.TAB, Keys.ENTER)
     page.settle("layers")
-    assert page.script("return document.activeElement.textContent") == "5Layers"
+    assert page.script("return document.activeElement.textContent") == "7Layers"
     page.focus(".prediction li:nth-child(2) button")
     chosen = page.focused
     assert chosen.startswith(f"candidate-{MASK}-")
@@ -84,7 +84,7 @@ def test_an_address_brings_back_what_was_seen(page, model, words):
 @pytest.mark.parametrize(("view", "name"), [("forward", "Q_0"), ("backward", "dQ_2")])
 def test_a_bookmark_of_a_cell_in_an_opened_map_brings_back_both(page, view, name):
     card, switch = f"#{view}-{name}", "document.querySelector(`${arguments[0]} header button`).click()"
-    page.open(view)
+    page.open(view, part=f"layer-{name[-1]}-attention")
     page.script(switch, card)
     page.map(f"{view}-{name}").click()
     cell = page.find(f"{card} .expression").text
@@ -126,17 +126,19 @@ def all_near_maps_are_drawn(page, card):
 
 def test_a_link_to_a_part_of_the_pass_arrives(page):
     page.open("forward")
-    page.script("[...document.querySelectorAll('.jumps button')].find((b) => b.textContent === 'Layer 2').click()")
+    page.script("scrollTo(0, document.body.scrollHeight)")
+    page.find("#map-layer-2-attention").click()
+    page.settle("forward")
     all_near_maps_are_drawn(page, "#forward-Q_2")
-    assert page.script("return document.activeElement.textContent") == "Layer 2"
-    assert 0 <= page.top_of("#group-layer-2") < 100
+    assert page.focused == "map-layer-2-attention"
+    assert 0 <= page.top_of("#group-layer-2-attention") < 400
 
 
 def test_whoever_scrolls_away_is_not_brought_back(page):
     page.open("forward", step="scores_1")
     page.script("scrollTo(0, 0)")
-    page.find("#forward-token_vectors canvas")            # the page grows where it is now
-    page.script("document.getElementById('forward-tokens').style.height = '900px'")
+    page.find("#forward-attention_input_1 canvas")        # the page grows where it is now
+    page.script("document.getElementById('forward-attention_input_1').style.height = '900px'")
     page.script("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert page.script("return scrollY") == 0
 
@@ -149,8 +151,12 @@ def test_a_narrow_window_needs_no_scrolling_sideways(page, view):
         page.map("forward-token_vectors").click()
         page.find("#forward-token_vectors .explanation")
     if view == "backward":
+        page.open(view, grad="dQ_1")
         page.map("backward-dQ_1").click()
         page.find("#backward-dQ_1 .explanation")
+    if view == "change":
+        page.find("[data-switch='0.1']").click()
+        page.until(lambda: page.number("#loss-after") != page.number("#loss-before"))
     if view == "step":
         page.find("#take-step").click()
         page.find("#loss-after")
@@ -206,8 +212,9 @@ def test_a_server_that_is_gone_is_told_in_a_sentence(page):
     """Wherever something is asked for after the view is drawn; nothing is thrown into the console."""
     for view, click, place in (("forward", "#forward-Q_0 button.source", "#forward-Q_0 .sources .refused"),
                                ("attention", "[data-head='1,1']", "#pair .refused"),
+                               ("change", "[data-switch='0.1']", "#outcome .refused"),
                                ("step", "#take-step", ".view-step .refused")):
-        page.open(view)
+        page.open(view, **({"step": "Q_0"} if view == "forward" else {}))
         page.script("window.fetch = () => Promise.reject(new TypeError('gone'))")
         page.script("document.querySelector(arguments[0]).click()", click)
         assert "does not answer" in page.find(place).text

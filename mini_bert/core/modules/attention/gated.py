@@ -24,9 +24,11 @@ from ...registry import make, register
 from ..linear import Linear
 from .self_attention import SelfAttention
 
-SIGMOID = Formula("sigmoid", "sigmoid({0})", ("d{y} * {y} * (1 - {y})",), signed=False)
+SIGMOID = Formula("sigmoid", "sigmoid({0})", ("d{y} * {y} * (1 - {y})",), signed=False, page="gating",
+                  why="A number between 0 and 1: how far the gate is open.")
 # features and heads are joined; a gate of a head is repeated for its features
-GATED = Formula("gated context", "join({0}) * {1}", ("split(d{y} * {1})", "d{y} * join({0})"))
+GATED = Formula("gated context", "join({0}) * {1}", ("split(d{y} * {1})", "d{y} * join({0})"),
+                page="gating", why="The gate lets through what the token can use, and closes on the rest.")
 
 
 @register("attention", "gated")
@@ -98,6 +100,7 @@ class HeadGatedAttention(SelfAttention):
     def _output_steps(self, x: str) -> Steps:
         d_k = self.head_size
         gated = Formula("gated heads", "join({0}) * wide({1})", ("split(d{y} * wide({1}))", "narrow(d{y} * join({0}))"),
+                        page="gating", why="Each head can be turned down for a token that has no use for it.",
                         functions={"wide": lambda g: np.repeat(g, d_k, axis=1),
                                    "narrow": lambda g: g.reshape(len(g), -1, d_k).sum(axis=2)})
         yield self.gate.step("gate_hidden", "Gates of heads, before the sigmoid", "g_h", x, "attention", axes=("head",))

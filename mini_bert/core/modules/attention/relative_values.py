@@ -73,10 +73,13 @@ class RelativeValuesAttention(SelfAttention):
 
     def _context_steps(self) -> Steps:
         taken = Formula("relative values", "to_distance({0}) {R}", ("from_distance(d{y} {R}^T)",),
-                        {"R": "sum_heads(to_distance({0})^T d{y})"},
+                        {"R": "sum_heads(to_distance({0})^T d{y})"}, page="positions",
+                        why="A token also receives a vector for the distance of each token that it attends to.",
                         functions={"to_distance": self._to_distance, "from_distance": self._from_distance,
                                    "sum_heads": lambda x: x.sum(axis=0)})
-        context = Formula("context with distances", "{0} {1} + {2}", ("d{y} {1}^T", "{0}^T d{y}", "d{y}"))
+        context = Formula("context with distances", "{0} {1} + {2}", ("d{y} {1}^T", "{0}^T d{y}", "d{y}"),
+                          page="positions",
+                          why="What the attended tokens hand over, together with how far away they are.")
         yield StepSpec("distance_values", "Values of distances", "C_r", taken, ("attention_weights",),
                        (("R", self.R.name),), "attention")
         yield StepSpec("context", "Context: weighted values", "C", context,

@@ -33,9 +33,17 @@ from ...selection import Selection
 from ..linear import Linear
 
 TO_HEADS = Formula("to heads", "split({0} {W} + {b})", ("join(d{y}) {W}^T",),
-                   {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"}, terms=Terms.LINEAR)
+                   {"W": "{0}^T join(d{y})", "b": "sum_t(join(d{y}))"}, terms=Terms.LINEAR, page="model",
+                   back="The heads are joined again, and the gradient goes back through the same weights.",
+                   why="Each head gets dimensions of its own, so that it can look for something of its own.")
 FROM_HEADS = Formula("from heads", "join({0}) {W} + {b}", ("split(d{y} {W}^T)",),
-                     {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"}, terms=Terms.LINEAR)
+                     {"W": "join({0})^T d{y}", "b": "sum_t(d{y})"}, terms=Terms.LINEAR, page="model",
+                     back="The gradient goes back through the same weights, and is split among the heads.",
+                     why="The heads have worked apart; this product mixes what they found into one vector per token.")
+# what the projections to heads are for
+_ROLES = {"Q": "What each token looks for: one query per head.",
+          "K": "What each token can be found by: a query that points the same way as its key gives a high score.",
+          "V": "What each token hands over to the tokens that attend to it."}
 
 
 @register("attention", "multi_head")
@@ -194,7 +202,7 @@ class SelfAttention:
 
     def steps(self, x: str) -> Steps:
         for letter, title, part in (("Q", "Queries", self.query), ("K", "Keys", self.key), ("V", "Values", self.value)):
-            yield part.step(letter, title, letter, x, "attention", TO_HEADS)
+            yield part.step(letter, title, letter, x, "attention", TO_HEADS, why=_ROLES[letter])
         Q, K, biases = "Q", "K", list[str]()
         for term in self.terms:
             steps, Q, K, bias = term.steps(Q, K)

@@ -91,7 +91,9 @@ class ConvolvedLayer(PostLNLayer):
         *steps, last = super().steps(x)
         yield from steps
         yield replace(last, name=_RENAMED[last.name], title="Output of BERT's layer")
-        near = Formula("neighbours", "beside({0})", ("apart(d{y})",), functions={
+        near = Formula("neighbours", "beside({0})", ("apart(d{y})",), page="neighbours",
+                       why="Puts each token's neighbours next to it, so that a linear map sees a few words at once.",
+                       functions={
             "beside": lambda x: neighbours_forward(x[None], self.width)[0][0],
             "apart": lambda dy: neighbours_backward(dy[None], self.width)[0]})
         yield StepSpec("neighbours", "Each token beside its neighbours", "n", near, (x,), (), "convolution")

@@ -13,7 +13,7 @@ from ...module import Sizes
 from ...ops.dropout import dropout_backward, dropout_forward
 from ...params import Gradients, Parameters
 from ...registry import register
-from .sublayers import Cache, Sublayers
+from .sublayers import AROUND, Cache, Sublayers
 
 
 @register("block", "post_ln")
@@ -52,12 +52,12 @@ class PostLNLayer(Sublayers):
         yield StepSpec("attention_input", "Input of attention", "z", SAME, (x,), (), "residual")
         yield from self.attention.steps("attention_input")
         yield StepSpec("attention_residual", "Residual sum around attention", "r", sum_of(2), (x, "attention_output"),
-                       (), "residual")
+                       (), "residual", why=AROUND)
         yield self.ln1.step("middle", "After attention", "m", "attention_residual")
         yield StepSpec("ffn_input", "Input of the feed-forward", "n", SAME, ("middle",), (), "residual")
         yield from self.feedforward.steps("ffn_input")
         yield StepSpec("ffn_residual", "Residual sum around the feed-forward", "q", sum_of(2), ("middle", "ffn_output"),
-                       (), "residual")
+                       (), "residual", why=AROUND)
         yield self.ln2.step("hidden", "Output of the layer", "y", "ffn_residual")
 
     def floats(self, sizes: Sizes) -> int:

@@ -14,7 +14,7 @@ from ...ops.dropout import dropout_backward, dropout_forward
 from ...params import Gradients, Parameters
 from ...registry import register
 from ..norms.identity import NoNorm
-from .sublayers import Cache, Sublayers
+from .sublayers import AROUND, Cache, Sublayers
 
 
 @register("block", "pre_ln")
@@ -56,10 +56,12 @@ class PreLNLayer(Sublayers):
     def steps(self, x: str) -> Steps:
         yield self.ln1.step("attention_input", "Input of attention", "z", x)
         yield from self.attention.steps("attention_input")
-        yield StepSpec("middle", "After attention", "m", sum_of(2), (x, "attention_output"), (), "residual")
+        yield StepSpec("middle", "After attention", "m", sum_of(2), (x, "attention_output"), (), "residual",
+                       why=AROUND)
         yield self.ln2.step("ffn_input", "Input of the feed-forward", "n", "middle")
         yield from self.feedforward.steps("ffn_input")
-        yield StepSpec("hidden", "Output of the layer", "y", sum_of(2), ("middle", "ffn_output"), (), "residual")
+        yield StepSpec("hidden", "Output of the layer", "y", sum_of(2), ("middle", "ffn_output"), (), "residual",
+                       why=AROUND)
 
     def floats(self, sizes: Sizes) -> int:
         # its input, the normed rows that attention and feed-forward read, and xhat of the first norm for all tokens

@@ -6,6 +6,7 @@ from ...config import ModelConfig
 from ...module import Layout, Module, Norm, Sizes
 from ...registry import make
 
+AROUND = "The way past the sub-layer: it only has to add what is missing, and the gradient has a short way back."
 
 class Sublayers:
     """The parts of one layer: the first of Mini-BERT, unless a config and a layer's number are given."""

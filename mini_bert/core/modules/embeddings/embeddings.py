@@ -120,7 +120,8 @@ class Embeddings:
                           "embeddings"), *self.positions.steps()]
         if self.types is not None:
             terms.append(StepSpec("type_vectors", "Segment embeddings", "s", lookup("type lookup", "types"), (),
-                                  (("E", self.types.name),), "embeddings"))
+                                  (("E", self.types.name),), "embeddings",
+                                  why="Tells the tokens of the first text from those of the second."))
         yield from terms
         names = tuple(term.name for term in terms)
         result = ("embeddings", "Input of the first layer", "x_0")
@@ -128,7 +129,8 @@ class Embeddings:
                   "norm": ("embedding_sum", "Sum of embeddings", "u") if self.ln is not None else None, "drop": None}
         stages = [(stage, found) for stage in self.stages if (found := before[stage]) is not None]
         shown = [*(found for _, found in stages), result]                        # the sum, and what is made of it
-        yield StepSpec(*shown[0], sum_of(len(names)), names, (), "embeddings")
+        yield StepSpec(*shown[0], sum_of(len(names)), names, (), "embeddings",
+                       why="One vector holds both what the token is and where it stands.")
         for (stage, x), y in zip(stages, shown[1:], strict=True):
             if stage == "norm" and self.ln is not None:
                 yield self.ln.step(*y, x[0])

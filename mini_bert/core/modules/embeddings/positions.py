@@ -59,10 +59,12 @@ class LearnedPositions:
 
     def steps(self) -> Steps:
         formula = lookup("positions", "t") if self.padding < 0 else Formula(
-            "numbered positions", "{E}[numbered(ids)]", (), {"E": "scatter(d{y}, numbered(ids))"},
+            "numbered positions", "{E}[numbered(ids)]", (), {"E": "scatter(d{y}, numbered(ids))"}, page="embedding",
             functions={"numbered": lambda ids: self._numbered(ids[None])[0]})
         yield StepSpec("position_vectors", "Position embeddings", "p", formula, (), (("E", self.spec.name),),
-                       "embeddings")
+                       "embeddings",
+                       why="Attention alone cannot tell “dog bites man” from “man bites dog”; this vector tells each "
+                           "token where it stands.")
 
 
 @register("position_embeddings", "none")

@@ -19,7 +19,8 @@ from ...registry import register
 from ..linear import Linear
 from .mlp import MLP
 
-PRODUCT = Formula("product", "{0} * {1}", ("d{y} * {1}", "d{y} * {0}"))
+PRODUCT = Formula("product", "{0} * {1}", ("d{y} * {1}", "d{y} * {0}"), page="gating",
+                  why="One half of the network decides how much of the other half goes on.")
 
 
 @register("feedforward", "gated")
@@ -60,12 +61,16 @@ class GatedMLP(MLP):
         return ctx.hook("ffn_input", dx)
 
     def steps(self, x: str) -> Steps:
-        yield self.expand.step("ffn_hidden", "Feed-forward, expanded", "u", x, "feedforward")
+        yield self.expand.step("ffn_hidden", "Feed-forward, expanded", "u", x, "feedforward",
+                               why="Each token's vector is widened, so that the activation has many features to choose "
+                                   "from.")
         yield StepSpec("ffn_activation", "Activation", "a", self.activation.formula, ("ffn_hidden",), (), "feedforward")
-        yield self.gate.step("ffn_gate", "Gate of the feed-forward", "g", x, "feedforward")
+        yield self.gate.step("ffn_gate", "Gate of the feed-forward", "g", x, "feedforward",
+                             why="A second wide vector, by which the first one is multiplied.")
         yield StepSpec("ffn_gated", "Gated feed-forward", "a_g", PRODUCT, ("ffn_activation", "ffn_gate"), (),
                        "feedforward")
-        yield self.contract.step("ffn_output", "Feed-forward, contracted", "f", "ffn_gated", "feedforward")
+        yield self.contract.step("ffn_output", "Feed-forward, contracted", "f", "ffn_gated", "feedforward",
+                                 why="Back to the model's width, to be added to what the sub-layer was given.")
 
     def floats(self, sizes: Sizes) -> int:
         return sizes.rows * self.expand.shape[1] * (3 + self.activation.extra)

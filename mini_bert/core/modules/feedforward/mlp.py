@@ -48,9 +48,12 @@ class MLP:
         return ctx.hook("ffn_input", self.expand.backward(dhidden, expand, grads))       # hidden = x W1 + b1
 
     def steps(self, x: str) -> Steps:
-        yield self.expand.step("ffn_hidden", "Feed-forward, expanded", "u", x, "feedforward")
+        yield self.expand.step("ffn_hidden", "Feed-forward, expanded", "u", x, "feedforward",
+                               why="Each token's vector is widened, so that the activation has many features to choose "
+                                   "from.")
         yield StepSpec("ffn_activation", "Activation", "a", self.activation.formula, ("ffn_hidden",), (), "feedforward")
-        yield self.contract.step("ffn_output", "Feed-forward, contracted", "f", "ffn_activation", "feedforward")
+        yield self.contract.step("ffn_output", "Feed-forward, contracted", "f", "ffn_activation", "feedforward",
+                                 why="Back to the model's width, to be added to what the sub-layer was given.")
 
     def floats(self, sizes: Sizes) -> int:
         return sizes.rows * self.expand.shape[1] * (1 + self.activation.extra)

@@ -19,6 +19,8 @@ from ...registry import Word, register
 from ..linear import Linear
 from .transform import Transform
 
+_LOGITS = "One score per word of the vocabulary: softmax turns each row into the model's guess at the word there."
+
 
 def tied_to_embeddings(decode: Linear) -> Layout:
     """The parameters of a decoder whose matrix is that of the embeddings: the gradients of both add up."""
@@ -58,7 +60,7 @@ class PlainHead(MLMHead):
         return self.decode.backward(dlogits, cache, grads)
 
     def steps(self, h: str) -> Steps:
-        yield self.decode.step("logits", "Logits of words", "L", h, "head", axes=("vocabulary",))
+        yield self.decode.step("logits", "Logits of words", "L", h, "head", axes=("vocabulary",), why=_LOGITS)
 
     def floats(self, sizes: Sizes) -> int:
         return sizes.rows * self.decode.shape[0]              # the hidden rows
@@ -111,7 +113,8 @@ class BertHead(MLMHead):
 
     def steps(self, h: str) -> Steps:
         yield from self.transform.steps(h)
-        yield self.decode.step("logits", "Logits of words", "L", "head_normed", "head", axes=("vocabulary",))
+        yield self.decode.step("logits", "Logits of words", "L", "head_normed", "head", axes=("vocabulary",),
+                               why=_LOGITS)
 
     def floats(self, sizes: Sizes) -> int:
         return self.transform.floats(sizes)

@@ -53,7 +53,8 @@ class TanhPooler:
         return self.project.backward(tanh_backward(dpooled, tanh), project, grads)
 
     def steps(self, h: str) -> Steps:
-        yield self.project.step("pooler_hidden", "Pooler: projection of [CLS]", "w", h, "head")
+        yield self.project.step("pooler_hidden", "Pooler: projection of [CLS]", "w", h, "head",
+                                why="The vector of [CLS] stands for the whole text; the head of a task reads it.")
         yield StepSpec("pooled", "Pooled vector", "P", FORMULA, ("pooler_hidden",), (), "head")
 
     def floats(self, sizes: Sizes) -> int:

@@ -61,7 +61,9 @@ class Transform:
         return self.linear.backward(dmapped, linear, grads)                              # mapped = hidden W + b
 
     def steps(self, h: str) -> Steps:
-        yield self.linear.step(f"{self.shown}_hidden", f"{self.title}: transform", "v", h, "head")
+        yield self.linear.step(f"{self.shown}_hidden", f"{self.title}: transform", "v", h, "head",
+                               why="A last layer of the head's own, which turns a vector about the text into one "
+                                   "about the answer.")
         yield StepSpec(f"{self.shown}_activation", f"{self.title}: activation", "g", self.activation.formula,
                        (f"{self.shown}_hidden",), (), "head")
         if self.ln is not None:

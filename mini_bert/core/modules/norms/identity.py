@@ -17,7 +17,8 @@ class NoNorm:
         return dy
 
     def step(self, name: str, title: str, symbol: str, x: str) -> StepSpec:
-        return StepSpec(name, title, symbol, SAME, (x,), (), "residual")
+        return StepSpec(name, title, symbol, SAME, (x,), (), "residual",
+                        why="This model has no norm here: the value goes on as it is.")
 
     def floats(self, sizes: Sizes) -> int:
         return 0

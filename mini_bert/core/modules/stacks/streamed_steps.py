@@ -24,7 +24,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "top": lambda x: x[: _half(x)], "bottom": lambda x: x[_half(x) :], "stack": lambda a, b: np.concatenate([a, b]),
     "on_top": lambda x: np.concatenate([x, np.zeros_like(x)]),
     "at_bottom": lambda x: np.concatenate([np.zeros_like(x), x])}
-BOTH = Formula("two streams", "stack({0}, {1})", ("top(d{y})", "bottom(d{y})"), functions=FUNCTIONS)
+BOTH = Formula("two streams", "stack({0}, {1})", ("top(d{y})", "bottom(d{y})"), functions=FUNCTIONS, page="deberta",
+               why="Two kinds of rows go through the layer together: those that hold words, and those that ask.")
 
 
 def streamed(steps: Iterable[StepSpec], x: str) -> Steps:

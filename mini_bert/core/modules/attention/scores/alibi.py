@@ -50,7 +50,9 @@ class Alibi(Term):
         return None, None
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
-        formula = Formula("alibi", "-distances(t)", functions={
+        formula = Formula("alibi", "-distances(t)", page="positions",
+                          why="Takes something off the score of a distant key, so that near tokens count for more.",
+                          zero="a token is at distance 0 from itself", functions={
             "distances": lambda t: self.slopes[:, None, None] * np.abs(t[:, None] - t)})
         step = StepSpec("alibi", "Penalty of distance", "D", formula, (), (), "attention", ("key",))
         return iter((step,)), Q, K, step.name

@@ -24,6 +24,8 @@ def disentangled_steps(term: Any, Q: str, K: str) -> tuple[list[StepSpec], str]:
         steps.append(part.step(made, f"Distances as {title}", symbols[0], vectors, "attention"))
         formula = Formula(name.replace("_", " "), f"by_{rows}({{0}} split({{1}})^T) / {scale}",
                           (f"to_{rows}(d{{y}}) split({{1}}) / {scale}", f"join(to_{rows}(d{{y}})^T {{0}}) / {scale}"),
+                          page="deberta",
+                          why="Content and position meet in terms of their own: what stands there, and how far away.",
                           functions=_functions(rows, term.table.reach, term.table.buckets))
         steps.append(StepSpec(name, f"Scores: {name.replace('_', ' ')}", symbols[1], formula, (asks, made), (),
                               "attention", ("key",)))
@@ -32,7 +34,9 @@ def disentangled_steps(term: Any, Q: str, K: str) -> tuple[list[StepSpec], str]:
         steps.append(StepSpec("relative_scores", "Scores of positions", "S_p", sum_of(2), tuple(biases), (),
                               "attention", ("key",)))
     steps.append(StepSpec("scaled_Q", "Queries, scaled", "Q_s", Formula(
-        "scale", f"{{0}} / sqrt({terms})", (f"d{{y}} / sqrt({terms})",)), (Q,), (), "attention"))
+        "scale", f"{{0}} / sqrt({terms})", (f"d{{y}} / sqrt({terms})",), page="deberta",
+        why="The scores are a sum of several terms, which would otherwise be larger than one term alone."),
+        (Q,), (), "attention"))
     return steps, "relative_scores" if len(biases) == 2 else biases[0]
 
 

@@ -110,11 +110,16 @@ class Relative(Term):
 
         own = {"shift": shift, "unshift": unshift, "waves": wave, "rows": lambda x: x[:, None],
                "sum_q": lambda x: x.sum(axis=-2)}
-        distances = Formula("distances", "split(waves(t) {W})", (), {"W": "waves(t)^T join(d{y})"}, functions=own)
+        distances = Formula("distances", "split(waves(t) {W})", (), {"W": "waves(t)^T join(d{y})"}, functions=own,
+                            page="transformer_xl",
+                            why="A key for each distance, made of sines and cosines of the distance.")
         scores = Formula("relative scores", "shift(({0} + rows({v})) {1}^T) / sqrt(d_k)",
                          ("unshift(d{y}) {1} / sqrt(d_k)", "unshift(d{y})^T ({0} + rows({v})) / sqrt(d_k)"),
-                         {"v": "sum_q(unshift(d{y}) {1}) / sqrt(d_k)"}, functions=own)
-        biased = Formula("content bias", "{0} + rows({u})", ("d{y}",), {"u": "sum_q(d{y})"}, functions=own)
+                         {"v": "sum_q(unshift(d{y}) {1}) / sqrt(d_k)"}, functions=own, page="transformer_xl",
+                         why="How well each query fits the distance of each key, whatever stands there.")
+        biased = Formula("content bias", "{0} + rows({u})", ("d{y}",), {"u": "sum_q(d{y})"}, functions=own,
+                         page="transformer_xl",
+                         why="A vector added to every query: some contents are worth attention whoever asks.")
         made = (StepSpec("distance_keys", "Keys of distances", "R", distances, (), (("W", self.project.W),),
                          "attention"),
                 StepSpec("distance_scores", "Scores of distances", "S_R", scores, (Q, "distance_keys"),

@@ -67,7 +67,9 @@ class RelativeKeys(Term):
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
         formula = Formula("relative keys", "by_distance({0} {R}^T) / sqrt(d_k)",
                           ("to_distance(d{y}) {R} / sqrt(d_k)",),
-                          {"R": "sum_heads(to_distance(d{y})^T {0}) / sqrt(d_k)"},
+                          {"R": "sum_heads(to_distance(d{y})^T {0}) / sqrt(d_k)"}, page="positions",
+                          why="A query meets a learned vector for each distance, so a head can ask for “the word "
+                              "before”.",
                           functions={"by_distance": self._by_distance, "to_distance": self._to_distance,
                                      "sum_heads": lambda x: x.sum(axis=0)})
         step = StepSpec("distance_scores", "Scores of distances", "S_r", formula, (Q,), (("R", self.R.name),),

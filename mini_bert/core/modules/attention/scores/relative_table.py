@@ -93,7 +93,8 @@ class RelativeTable:
 
     def steps(self) -> Steps:
         """The last step is what `forward` gives."""
-        lookup = Formula("rows of distances", "{R}[met(t)]", (), {"R": "scatter(d{y}, met(t))"},
+        lookup = Formula("rows of distances", "{R}[met(t)]", (), {"R": "scatter(d{y}, met(t))"}, page="deberta",
+                         why="One learned vector per distance; far distances share one.",
                          functions={"met": lambda t: rows_met(len(t), self.reach, self.buckets)[0]})
         yield StepSpec("relative_vectors", "Vectors of distances", "R_T", lookup, (), (("R", self.R.name),),
                        "attention")

@@ -119,7 +119,9 @@ class Rotary(Term):
         return turned
 
     def steps(self, Q: str, K: str) -> tuple[Steps, str, str, str | None]:
-        turn = Formula("rotary", "turn({0})", ("turnback(d{y})",), functions={
+        turn = Formula("rotary", "turn({0})", ("turnback(d{y})",), page="positions",
+                       why="Turns each vector by an angle that grows with its position; a product of a query and a key "
+                           "then depends on their distance alone.", functions={
             "turn": self._turn_sequence, "turnback": lambda x: self._turn_sequence(x, back=True)})
         turned = (StepSpec("turned_Q", "Queries, turned by position", "Q_r", turn, (Q,), (), "attention"),
                   StepSpec("turned_K", "Keys, turned by position", "K_r", turn, (K,), (), "attention"))

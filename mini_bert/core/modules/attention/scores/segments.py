@@ -80,7 +80,8 @@ class Segments(Term):
         formula = Formula("one segment", "({0} + rows({s})) own({e}) / sqrt(d_k)",
                           ("sum(d{y}) own({e})^T / sqrt(d_k)",),
                           {"s": "sum_q(sum(d{y}) own({e})^T) / sqrt(d_k)",
-                           "e": "first(sum_q(sum(d{y}) * ({0} + rows({s}))) / sqrt(d_k))"}, functions=own)
+                           "e": "first(sum_q(sum(d{y}) * ({0} + rows({s}))) / sqrt(d_k))"}, functions=own,
+                          page="xlnet", why="A query may prefer keys of its own segment, or of the other one.")
         step = StepSpec("segment_scores", "Scores of segments", "S_s", formula, (Q,),
                         (("s", self.s.name), ("e", self.e.name)), "attention")
         return iter((step,)), Q, K, step.name

@@ -77,7 +77,9 @@ class T5Bias(Term):
             return np.stack([np.bincount(rows(dscores.shape[1]).reshape(-1), one.reshape(-1), self.buckets)
                              for one in dscores], axis=1)
 
-        formula = Formula("distance bias", "table({R}, t)", (), {"R": "tally(d{y})"}, functions={
+        formula = Formula("distance bias", "table({R}, t)", (), {"R": "tally(d{y})"}, page="positions",
+                          why="Each head learns how much it likes each distance; far distances share a number.",
+                          functions={
             "table": lambda R, t: R[rows(len(t))].transpose(2, 0, 1), "tally": tally})
         step = StepSpec("distance_bias", "Bias of distances", "D", formula, (), (("R", self.table.name),), "attention",
                         ("key",))

@@ -1,12 +1,12 @@
 // Attention: all heads at a glance, one head as arcs and as a matrix, one pair of words dimension by dimension.
 
-import { ask, unpack } from "./api.js";
-import { arcs, signedBars } from "./charts.js";
-import { scale } from "./colours.js";
-import { h, number, put } from "./dom.js";
-import { matrixView } from "./matrix.js";
-import { keepingFocus } from "./place.js";
-import { go, placeIn, query } from "./state.js";
+import { ask, unpack } from "../api.js";
+import { arcs, signedBars } from "../charts.js";
+import { scale } from "../colours.js";
+import { h, number, put } from "../dom.js";
+import { matrixView } from "../matrix.js";
+import { keepingFocus } from "../place.js";
+import { go, placeIn, query } from "../state.js";
 
 /** A number of an array whose axes of length one stand for all. */
 function entry(array, index) {

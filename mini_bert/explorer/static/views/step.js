@@ -1,9 +1,10 @@
 // Step: one step of training on this sentence, what it changes, and the way back.
 
-import { ask, change, isOffline } from "./api.js";
-import { lineChart } from "./charts.js";
-import { bar, h, number, percent, put, table } from "./dom.js";
-import { go, query } from "./state.js";
+import { ask, change, isOffline } from "../api.js";
+import { lineChart } from "../charts.js";
+import { h, number, put, table } from "../dom.js";
+import { lossMove, movedTable } from "../predictions.js";
+import { go, query } from "../state.js";
 
 const RATES = ["0.0001", "0.0003", "0.001", "0.003", "0.01", "0.1"];
 
@@ -168,44 +169,14 @@ function offlineSteps(info, take) {
 }
 
 function outcome(found) {
-  const better = found.loss_after < found.loss_before;
   return h(
     "div",
     {},
-    h(
-      "p",
-      { class: "big" },
-      "loss ",
-      h("b", { id: "loss-before", "data-value": found.loss_before }, number(found.loss_before, 6)),
-      " → ",
-      h("b", { id: "loss-after", "data-value": found.loss_after }, number(found.loss_after, 6)),
-      h("span", { class: better ? "good" : "refused" }, better ? " lower" : " not lower: the step was too long"),
-    ),
+    lossMove(found, " not lower: the step was too long"),
     h(
       "div",
       { class: "outcomes" },
-      found.predictions.map((prediction) =>
-        h(
-          "section",
-          { class: "panel" },
-          h("h2", {}, `Position ${prediction.position}`),
-          table(
-            ["word", ["before", "number"], "", ["after", "number"], ""],
-            [...prediction.words]
-              .sort((a, b) => b.after - a.after)
-              .map((word) => ({
-                class: word.id === prediction.target_id ? "target" : "",
-                cells: [
-                  word.id === prediction.target_id ? h("b", {}, `${word.token} (target)`) : word.token,
-                  percent(word.before),
-                  bar(word.before),
-                  h("span", { "data-after": word.after }, percent(word.after)),
-                  bar(word.after),
-                ],
-              })),
-          ),
-        ),
-      ),
+      found.predictions.map(movedTable),
       h(
         "section",
         { class: "panel" },

@@ -1,57 +1,29 @@
 // Backward: the loss and its gradient, from the logits down to the embedding rows, each entry to be verified.
 
-import { ask, isOffline } from "./api.js";
-import { bar, h, number, percent, put, table } from "./dom.js";
-import { arrive } from "./place.js";
-import { go, query } from "./state.js";
-import { card, group, grouped, jumps } from "./steps.js";
+import { ask, isOffline } from "../api.js";
+import { bar, h, number, percent, put, table } from "../dom.js";
+import { around, blockName, blockOf, modelMap } from "../map.js";
+import { arrive } from "../place.js";
+import { go, query } from "../state.js";
+import { card, group, zero } from "../steps.js";
+
+const CLEAR = ["grad", "entry"];
 
 export async function show(root, { state, embedded }) {
   const found = await ask("backward", query(state));
   const withParameters = state.parameters === "1";
   const steps = found.steps.filter((step) => withParameters || !step.is_parameter || step.component === "embeddings");
-  const groups = grouped(steps);
-  const cards = groups.map(([name, some]) =>
-    group(
-      name,
-      some.map((step) =>
-        card({
-          step,
-          of: "backward",
-          heading: step.is_parameter ? `Gradient of ${step.of}` : `Gradient: ${step.title}`,
-          place: ["grad", "entry"],
-          state,
-          marked: embedded?.entries?.[step.name] ?? [],
-          facts: h(
-            "p",
-            { class: "facts" },
-            h("b", {}, `norm ${number(step.norm)}`),
-            `, from ${number(step.min)} to ${number(step.max)}`,
-            step.gradients.length
-              ? `; made from ${step.gradients.join(", ")}${step.values.length ? ` with ${step.values.join(", ")}` : ""}`
-              : "",
-          ),
-          inspect: async (index) =>
-            verification(
-              step,
-              index,
-              await ask("verify", { ...query(state), name: step.name, index: index.join(",") }),
-            ),
-        }),
-      ),
-    ),
-  );
+  const { blocks } = found,
+    place = new Map(found.steps.map((step) => [step.name, step.place])),
+    // begin where the gradient begins: at the top of the model
+    chosen =
+      state.grad || state.part ? blockOf(blocks, { part: state.part, name: place.get(state.grad) }) : blocks.length - 1,
+    block = blocks[chosen],
+    inside = steps.filter((step) => block.steps.includes(step.place));
   put(
     root,
-    lossBox(found),
-    h(
-      "p",
-      { class: "lead" },
-      "The gradient of the loss, step by step, in the order in which it comes. ",
-      isOffline
-        ? "Click a framed cell to see it held against a finite difference."
-        : "Click any cell to hold it against a finite difference.",
-      " ",
+    lossBox(
+      found,
       h(
         "label",
         { class: "check" },
@@ -64,13 +36,64 @@ export async function show(root, { state, embedded }) {
         " gradients of all parameters too",
       ),
     ),
-    jumps(groups, "Parts of the backward pass"),
-    h("div", { class: "beside" }, h("div", {}, cards), norms(found, steps)),
+    h(
+      "div",
+      { class: "mapped" },
+      modelMap(blocks, chosen, {
+        clear: CLEAR,
+        cards: inside.map((step) => [`backward-${step.name}`, `d${step.symbol}`, step.title]),
+      }),
+      h(
+        "div",
+        { class: "beside" },
+        h(
+          "div",
+          {},
+          group(
+            block.id,
+            blockName(block),
+            h(
+              "p",
+              { class: "lead quiet" },
+              "The gradient of the loss, in the order in which it comes. ",
+              isOffline
+                ? "Click a framed cell to see it compared with a finite difference."
+                : "Click any cell to compare it with a finite difference.",
+            ),
+            inside.map((step) => gradientCard(step, state, embedded)),
+          ),
+          around(blocks, chosen, { clear: CLEAR, reverse: true }),
+        ),
+        norms(found, steps),
+      ),
+    ),
   );
 }
 
+function gradientCard(step, state, embedded) {
+  return card({
+    step,
+    of: "backward",
+    heading: step.is_parameter ? `Gradient of ${step.of}` : `Gradient: ${step.title}`,
+    place: CLEAR,
+    state,
+    marked: embedded?.entries?.[step.name] ?? [],
+    facts: h(
+      "p",
+      { class: "facts" },
+      h("b", {}, `norm ${number(step.norm)}`),
+      `, from ${number(step.min)} to ${number(step.max)}`,
+      step.gradients.length
+        ? `; made from ${step.gradients.join(", ")}${step.values.length ? ` with ${step.values.join(", ")}` : ""}`
+        : "",
+    ),
+    inspect: async (index) =>
+      verification(step, index, await ask("verify", { ...query(state), name: step.name, index: index.join(",") })),
+  });
+}
+
 /** Loss, and the softmax's answer beside what was wanted. */
-function lossBox(found) {
+function lossBox(found, choice) {
   return h(
     "section",
     { class: "panel loss", "aria-label": "Loss" },
@@ -85,12 +108,13 @@ function lossBox(found) {
           "−ln p(“",
           h("b", {}, prediction.target),
           `”) at position ${prediction.position}: `,
-          `p = ${percent(prediction.probability)}, place ${prediction.rank.toLocaleString("en")}`,
+          `p = ${percent(prediction.probability)}, rank ${prediction.rank.toLocaleString("en")}`,
           prediction.guessed ? h("em", {}, " (no target was chosen, so this is the model’s own first choice)") : null,
         ),
       ),
       found.predictions.length > 1 ? h("p", { class: "quiet" }, "The loss is their mean.") : null,
     ),
+    choice,
   );
 }
 
@@ -114,7 +138,8 @@ function norms(found, steps) {
             class: "link",
             onclick: () => {
               const target = document.getElementById(`backward-${step.name}`);
-              arrive(target, target);
+              if (target) arrive(target, target);
+              else go({ grad: step.name, entry: "", part: "" });
             },
           },
           step.name,
@@ -173,6 +198,7 @@ function verification(step, index, found) {
   return h(
     "div",
     { class: "explanation" },
+    zero(found),
     h("p", {}, h("code", { class: "expression" }, `d loss / d ${found.of}[${found.index.join(",")}]`)),
     table(
       ["", ["", "number"]],

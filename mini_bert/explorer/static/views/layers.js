@@ -1,11 +1,11 @@
 // Layers: what each would predict, how alike they are, and which tokens the prediction rests on.
 
-import { ask } from "./api.js";
-import { ink, scale } from "./colours.js";
-import { bar, h, number, percent, put, table, whenSeen } from "./dom.js";
-import { matrixView } from "./matrix.js";
-import { keepingFocus } from "./place.js";
-import { go, placeIn, query } from "./state.js";
+import { ask } from "../api.js";
+import { ink, scale } from "../colours.js";
+import { bar, h, number, percent, put, table, whenSeen } from "../dom.js";
+import { matrixView } from "../matrix.js";
+import { keepingFocus } from "../place.js";
+import { go, placeIn, query } from "../state.js";
 
 const nameOf = (name) =>
   name === "embeddings"
@@ -25,19 +25,25 @@ export async function show(root, { state, sentence, info }) {
     found.lens && !sentence.predictions.length
       ? h("p", { class: "quiet" }, "Mask a word to see which tokens its prediction rests on.")
       : null,
-    sentence.predictions.map(({ position }) => {
-      const place = h("div", { class: "saliency-place" }, h("p", { class: "panel quiet" }, "Saliency …"));
-      whenSeen(place, async () => {
-        try {
-          put(place, saliency(await ask("saliency", { ...query(state), position }), sentence));
-        } catch (error) {
-          put(place, h("p", { class: "refused" }, error.message));
-        }
-      });
-      return place;
-    }),
-    similarity(found),
+    h(
+      "div",
+      { class: "training" },
+      sentence.predictions.map(({ position }) => saliencyPlace(position, state, sentence)),
+      similarity(found),
+    ),
   );
+}
+
+function saliencyPlace(position, state, sentence) {
+  const place = h("div", { class: "saliency-place" }, h("p", { class: "panel quiet" }, "Saliency …"));
+  whenSeen(place, async () => {
+    try {
+      put(place, saliency(await ask("saliency", { ...query(state), position }), sentence));
+    } catch (error) {
+      put(place, h("p", { class: "refused" }, error.message));
+    }
+  });
+  return place;
 }
 
 /** The first choice of each layer at each token, and the likeliest words at one position. */
@@ -146,7 +152,7 @@ function lensParts(found, sentence, info, chosen, choose) {
             { class: "quiet" },
             `entropy ${number(found.entropy[layer][chosen], 3)}`,
             found.target?.[chosen]
-              ? `; target ${percent(found.target[chosen].probability[layer])}, place ${found.target[chosen].rank[layer].toLocaleString("en")}`
+              ? `; target ${percent(found.target[chosen].probability[layer])}, rank ${found.target[chosen].rank[layer].toLocaleString("en")}`
               : "",
           ),
         ),

@@ -1,10 +1,12 @@
 // Training: the checkpoints of a run, one after another, beside its loss curve; looked for anew while it goes on.
 
-import { ask, isOffline, unpack } from "./api.js";
+import { ask, isOffline, unpack } from "../api.js";
 import { headGrid } from "./attention.js";
-import { lineChart } from "./charts.js";
-import { bar, h, percent, put } from "./dom.js";
-import { go, query } from "./state.js";
+import { lineChart } from "../charts.js";
+import { h, number, put } from "../dom.js";
+import { candidateList } from "../predictions.js";
+import { go, query } from "../state.js";
+import { liveTraining } from "./live.js";
 import { nearest, timelinePanels, tokensAt } from "./timeline.js";
 
 const EVERY = 5000; // milliseconds between looks at a run that is going on
@@ -34,20 +36,22 @@ function where(timeline, number) {
   return `Numbers are those of step ${step}, after ${tokens} tokens.`;
 }
 
-export async function show(root, { state, sentence }) {
+export async function show(root, { state, sentence, info, changed }) {
   let { run } = await ask("run");
   const { timeline, of, notes } = await ask("timeline");
   if (!run) {
+    const live = isOffline ? null : liveTraining(state, sentence, info, changed);
     put(
       root,
-      h("p", { class: "lead" }, "Watch predictions and attention form over the checkpoints of a run."),
+      h("p", { class: "lead" }, "Watch a prediction form while the model is trained."),
+      live?.element,
       h(
         "p",
         { class: "panel" },
         isOffline
           ? "This file was written without a run: mini-bert explore --run DIR --export FILE TEXT puts its checkpoints in."
           : [
-              "No run was given. Start the explorer with one: ",
+              "To look at a whole run, also while it goes on: ",
               h("code", {}, "mini-bert explore --run DIR"),
               ". To keep many models of a run, train with ",
               h("code", {}, "--set training.snapshots=20"),
@@ -56,7 +60,7 @@ export async function show(root, { state, sentence }) {
       ),
       timeline ? shipped(timeline, of) : null,
     );
-    return undefined;
+    return live?.stop;
   }
   const curve = h("div"),
     chances = h("div"),
@@ -111,49 +115,19 @@ export async function show(root, { state, sentence }) {
   async function choose() {
     drawTimeline();
     const checkpoint = now();
-    if (!checkpoint) return;
+    if (!checkpoint) return drawCurve();
     name.textContent = `${checkpoint.name} (step ${checkpoint.step.toLocaleString("en")})`;
     go({ checkpoint: checkpoint.name }, { silent: true });
     drawCurve();
     try {
       const answer = await fetchOne(checkpoint, true);
-      if (gone || !now() || keyOf(now()) !== keyOf(checkpoint)) return;
+      if (gone || !now() || keyOf(now()) !== keyOf(checkpoint)) return undefined;
       put(
         detail,
         h(
           "div",
           { class: "predictions" },
-          answer.predictions.map((prediction) =>
-            h(
-              "section",
-              { class: "prediction" },
-              h("p", {}, `Position ${prediction.position}`),
-              h(
-                "ol",
-                {},
-                prediction.candidates
-                  .slice(0, 6)
-                  .map((candidate) =>
-                    h(
-                      "li",
-                      { class: candidate.token === prediction.target ? "target" : "" },
-                      h("span", {}, candidate.token),
-                      bar(candidate.probability),
-                      h(
-                        "span",
-                        { class: "number", "data-value": candidate.probability },
-                        percent(candidate.probability),
-                      ),
-                    ),
-                  ),
-              ),
-              h(
-                "p",
-                { class: "quiet" },
-                `“${prediction.target}”: ${percent(prediction.probability)}, place ${prediction.rank.toLocaleString("en")}`,
-              ),
-            ),
-          ),
+          answer.predictions.map((prediction) => candidateList(prediction)),
         ),
         answer.predictions.length ? null : h("p", { class: "quiet" }, "Mask a word to see its prediction form."),
         h("h3", {}, "Attention of every head at this checkpoint"),
@@ -163,6 +137,7 @@ export async function show(root, { state, sentence }) {
     } catch (error) {
       if (!gone) put(detail, h("p", { class: "refused" }, error.message));
     }
+    return undefined;
   }
 
   function drawCurve() {
@@ -230,8 +205,8 @@ export async function show(root, { state, sentence }) {
   }
 
   function range(chosen) {
-    box.hidden = !run.checkpoints.length;
-    none.hidden = !box.hidden;
+    scrub.hidden = here.hidden = !run.checkpoints.length; // the curve is there from the first line of the log
+    none.hidden = !scrub.hidden;
     slider.max = String(run.checkpoints.length - 1);
     const at = run.checkpoints.findIndex((checkpoint) => checkpoint.name === chosen);
     slider.value = String(at >= 0 ? at : run.checkpoints.length - 1);
@@ -288,16 +263,13 @@ export async function show(root, { state, sentence }) {
   );
   slider.addEventListener("input", choose);
   const none = h("p", { class: "panel" }, "The run has no checkpoint yet; the page looks again every few seconds.");
+  const scrub = h("div", { class: "panel scrub" }, h("label", { for: "checkpoint" }, "Checkpoint"), slider, name, play),
+    here = h("section", { class: "panel" }, h("h2", {}, "At this checkpoint"), detail);
   const box = h(
     "div",
     {},
-    h("div", { class: "panel scrub" }, h("label", { for: "checkpoint" }, "Checkpoint"), slider, name, play),
-    h(
-      "div",
-      { class: "training" },
-      h("section", { class: "panel" }, h("h2", {}, "Loss"), curve, chances),
-      h("section", { class: "panel" }, h("h2", {}, "At this checkpoint"), detail),
-    ),
+    scrub,
+    h("div", { class: "training" }, h("section", { class: "panel" }, h("h2", {}, "Loss"), curve, chances), here),
   );
   put(
     root,

@@ -1,7 +1,7 @@
 // The timeline of a run: small charts over tokens, one for each kind of figure, with a cursor at a snapshot.
 
-import { lineChart } from "./charts.js";
-import { h, number, percent } from "./dom.js";
+import { lineChart } from "../charts.js";
+import { h, number, percent } from "../dom.js";
 
 const CLASSES = ["first", "second", "third", "fourth", "fifth", "sixth"];
 const shown = (value, unit) => (value === null ? "–" : unit === "share" ? percent(value) : number(value, 4));

@@ -1,6 +1,6 @@
 """How near are a model's sentence vectors to those of another model, on sentences that neither was tuned on?
 
-    python benchmarks/sentence_vectors.py --teacher DIR --text FILE ... [--model mini-embed ...] [--sentences 4000] [--json]
+    python benchmarks/sentence_vectors.py --teacher DIR --text FILE ... [--model NAME ...] [--json]
 
 Sentences of 5 to 40 words are drawn from the files, each once. For each model:
 
@@ -74,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--teacher", required=True, help="the directory of a sentence-embedding model")
     parser.add_argument("--text", required=True, action="append", type=Path, help="a file of text; may be repeated")
-    parser.add_argument("--model", action="append", help="a name or directory; may be repeated; default: mini-embed, mini")
+    parser.add_argument("--model", action="append", help="a name or directory; may be repeated")
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")

@@ -72,7 +72,8 @@ def test_files_that_belong_together_are_replaced_together_even_if_a_rename_is_th
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == new
 
 
-@pytest.mark.parametrize("content", [b"", b"../x\n../y", b".a.0123456789abcdef.partial\n../a", b"a\nb", b"\xff\n", b"x" * 100])
+@pytest.mark.parametrize("content", [b"", b"../x\n../y", b".a.0123456789abcdef.partial\n../a", b"a\nb", b"\xff\n",
+                                     b"x" * 100])
 def test_a_list_of_renames_that_nobody_of_ours_wrote_does_nothing(tmp_path: Path, content: bytes) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

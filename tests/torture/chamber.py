@@ -114,9 +114,9 @@ class Trial:
             return f"it ended with {code}"
         after = run(self.check_and_act)
         if after != 0:
-            return {UNOPENED: "what is visible does not open",
-                    MIXED: "what is visible is neither the old state nor the new one"}.get(after, "the same command then "
-                                                                                                  "fails")
+            wrong = {UNOPENED: "what is visible does not open",
+                     MIXED: "what is visible is neither the old state nor the new one"}
+            return wrong.get(after, "the same command then fails")
         if left := hidden(self.place):
             return f"it leaves {left}"
         now = visible(self.place)

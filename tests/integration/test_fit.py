@@ -101,6 +101,7 @@ def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
     fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
     assert state()["step"] == first["step"] + 5 < state()["total_steps"]
     assert f"The budget was 0.1s and is now 1h: training continues from step {first['step']:,}." in said
+    assert any(sentence.startswith("The learning rate rises from ") for sentence in said)
     assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"
     fit(one_line, out, budget="0.1s", changes=SMALL)          # less than it has had: one step ends the schedule
     assert state()["step"] == first["step"] + 6 == state()["total_steps"]
@@ -134,6 +135,10 @@ def test_too_little_text_for_the_model_is_said(tmp_path):
     fitted = fit(tmp_path / "a.txt", tmp_path / "made", budget="0.1s", changes=SMALL, listener=Said(said))
     caution = fitted.facts["caution"]
     assert caution in said
+    assert fitted.heldout is None
+    assert "Evaluating on the held-out text." not in said     # which there is not
+    assert any(sentence.endswith(" tokens in 1 document, too few to hold any out, so nothing can measure the model on "
+                                 "text that it has not seen.") for sentence in said)
     assert "tokens, few for a model of" in caution
     assert caution in fitted.report.read_text()
 

@@ -34,8 +34,9 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                         metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,
                     data: Annotated[Path | None, typer.Option(
-                        "--data", "-d", metavar="FILE", help="A table: CSV, TSV, JSON, JSON lines or Parquet, with a text in "
-                                              "each row, or a pair, such as a question and its context.")] = None,
+                        "--data", "-d", metavar="FILE", help="A table with a text in each row, or a pair, such as a "
+                                                             "question and its context: CSV, TSV, JSON, JSON lines "
+                                                             "or Parquet.")] = None,
                     text_column: TextColumnOption = None, encoding: EncodingOption = None,
                     out: Annotated[Path | None, typer.Option(
                         "--out", "-o", metavar="FILE", help="Write all answers to this .csv, .tsv or .jsonl.")] = None,

@@ -65,8 +65,8 @@ class Task(ABC, Generic[EvalSet]):
         """The main metric of simple baselines on the set to measure on."""
 
     def texts(self) -> Sequence[Labelled]:
-        """The training examples as texts, for a teacher that has another tokenizer; only of tasks with one class per text,
-        whose scores of two models can be compared."""
+        """The training examples as texts, for a teacher that has another tokenizer; only of tasks with one class per
+        text, whose scores of two models can be compared."""
         raise ConfigError("A teacher helps only with tasks that have one class for each text, or pair of texts; this "
                           "task is none of them.")
 

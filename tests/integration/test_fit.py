@@ -153,7 +153,8 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
 
 @pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the previous word (5.00)."),
                                             (4.95, "previous word (5.00), but only slightly. Train it for longer"),
-                                            (5.2, "but not by the previous word (5.00). Train it for longer")])
+                                            (5.2, "(6.20), but not better than by the previous word (5.00). Train it"),
+                                            (6.15, "but only slightly, and not better than by the previous word")])
 def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
     report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
     fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})

@@ -90,7 +90,7 @@ def _in_windows(texts: int, model: MiniBERT, what: str) -> list[str]:
 
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
-                          metavar="[TEXT]...", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
+                          metavar="TEXT", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
                       model: Model = "mini", top: Top = 5, *, output: Output) -> None:
     """Fill [MASK] with the words that a model finds most likely.
 
@@ -123,7 +123,7 @@ def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: s
 
 
 def embed_command(files: Annotated[list[str] | None, typer.Argument(
-                      metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                      metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                   = None,
                   model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                   out: Annotated[Path | None, typer.Option(
@@ -170,9 +170,9 @@ def _npy(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
     return [header.getvalue(), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
 
 
-def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
+def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
-                        metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                        metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                     = None,
                     model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                     top: Top = 5, batch_size: Batch = 256, *, output: Output) -> None:
@@ -200,7 +200,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
-                      metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
+                      metavar="TEXT", help="Texts to score; default: lines of standard input.")] = None,
                   model: Model = "mini", batch_size: Batch = 256, *, output: Output) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 

@@ -31,7 +31,7 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                                                         help="A model that `mini-bert finetune` saved, or a "
                                                              "classifier of transformers.")],
                     texts: Annotated[list[str] | None, typer.Argument(
-                        metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
+                        metavar="TEXT", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,
                     data: Annotated[Path | None, typer.Option(
                         "--data", "-d", metavar="FILE", help="A table with a text in each row, or a pair, such as a "

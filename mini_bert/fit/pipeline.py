@@ -116,15 +116,18 @@ def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, sa
                 strict=request.strict)
     corpus = Corpus(folder)
     manifest = corpus.manifest
-    documents = "1 document" if manifest.documents == 1 else f"{manifest.documents:,} documents"
     heldout = f"{manifest.heldout_documents:,} of them held out" if corpus.has_words("heldout") else \
         "too few to hold any out, so nothing can measure the model on text that it has not seen"
-    say(f"{manifest.tokens:,} tokens in {documents}, {heldout}.")
+    say(f"{manifest.tokens:,} tokens in {_counted(manifest.documents, 'document')}, {heldout}.")
     for sentence in _dropped_text(corpus):
         say(sentence)
     if not corpus.has_words("train"):
         raise CorpusError("The vocabulary has no word of the text, so there is nothing to learn; try a larger one.")
     return corpus
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _dropped_text(corpus: Corpus) -> list[str]:
@@ -199,8 +202,8 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus,
              "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
              "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start
                                                                        else ""),
-             "training": f"{state.step:,} steps, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
-                         f"{trainer.config.threads} threads"}
+             "training": f"{_counted(state.step, 'step')}, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
+                         f"{_counted(trainer.config.threads, 'thread')}"}
     if lost := _dropped_text(corpus):
         facts["left out"] = " ".join(lost)
     if caution:

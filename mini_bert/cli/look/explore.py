@@ -15,7 +15,7 @@ from ..output import Output, SeedOption
 
 
 def explore_command(
-        text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The first sentence to show; it may "
+        text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The first sentence to show; it may "
                                                    "contain \\[MASK].")] = None,
         model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its "
                                                   "tokenizer; default: the run's best model, or mini.")] = None,

@@ -24,7 +24,7 @@ from ...text.opening import load_tokenizer
 from ...text.tokenizer import Tokenizer
 from ..completion import models
 from ..output import Output, table
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
                                     "one, the directory of a run or a fit, or one from Hugging Face.",
@@ -54,11 +54,11 @@ class TextLine(NamedTuple):
     number: int               # in its file, from 1
 
 
-def text_lines(files: list[str] | None, text_column: list[str] | None = None, *,
-               blank: bool = False) -> list[TextLine]:
+def text_lines(files: list[str] | None, text_column: list[str] | None = None, encoding: str | None = None,
+               *, blank: bool = False) -> list[TextLine]:
     """The lines of the files, or of standard input, and the rows of tables: with `blank` all, otherwise those with
     text."""
-    reading = FileReading(text_column=one_column(text_column))
+    reading = FileReading(text_column=one_column(text_column), encoding=encoding)
     found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"], reading)
              for number, line in numbered_texts(source) if line or blank]
     if not any(line.text for line in found):
@@ -90,7 +90,7 @@ def _in_windows(texts: int, model: MiniBERT, what: str) -> list[str]:
 
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
-                          metavar="[TEXT]...", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
+                          metavar="TEXT", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
                       model: Model = "mini", top: Top = 5, *, output: Output) -> None:
     """Fill [MASK] with the words that a model finds most likely.
 
@@ -123,9 +123,9 @@ def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: s
 
 
 def embed_command(files: Annotated[list[str] | None, typer.Argument(
-                      metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                      metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                   = None,
-                  model: Model = "mini", text_column: TextColumnOption = None,
+                  model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
                   batch_size: Batch = 256, normalise: Annotated[bool, typer.Option(
@@ -142,7 +142,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
     if out is not None and not out.parent.is_dir():
         raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
     network, tokenizer = opened(model)
-    given, too_long = text_lines(files, text_column, blank=True), list[int]()
+    given, too_long = text_lines(files, text_column, encoding, blank=True), list[int]()
     texts = [line.text for line in given]
     with output.progress("embedding", len(texts)) as progress:
         vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
@@ -170,18 +170,18 @@ def _npy(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
     return [header.getvalue(), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
 
 
-def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
+def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
-                        metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                        metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                     = None,
-                    model: Model = "mini", text_column: TextColumnOption = None,
+                    model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                     top: Top = 5, batch_size: Batch = 256, *, output: Output) -> None:
     """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
     """
     network, tokenizer = opened(model)
-    given, too_long = text_lines(files, text_column), list[int]()
+    given, too_long = text_lines(files, text_column, encoding), list[int]()
     with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
                         too_long=too_long, progress=progress)
@@ -200,7 +200,7 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
-                      metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
+                      metavar="TEXT", help="Texts to score; default: lines of standard input.")] = None,
                   model: Model = "mini", batch_size: Batch = 256, *, output: Output) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 

@@ -170,10 +170,12 @@ def test_what_is_no_file_is_refused(tmp_path):
 def test_options_that_a_word_does_not_take_are_refused():
     with pytest.raises(ConfigError, match=r"rotary\(speed=3\) cannot be made: .* its options are base, interleaved"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "score_terms": "rotary(speed=3)"}))
-    with pytest.raises(ConfigError, match=r"layernorm\(1\) cannot be made: too many positional arguments"):
+    with pytest.raises(ConfigError, match=r"layernorm\(1\) cannot be made: each option needs its name"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "norm": "layernorm(1)"}))
     with pytest.raises(ConfigError, match="its options are none"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "block": "post_ln(layer=3)"}))
+    with pytest.raises(ConfigError, match=r"its options are padding, bias, pooler, transform, norm, transform_bias\.$"):
+        TaskModel(MiniBERT(ModelConfig.from_dict(SIZES)), "last_token(size=3)", 2)
     params = MiniBERT(ModelConfig.from_dict(SIZES)).params
     with pytest.raises(ConfigError, match="epsilon is set, but the optimiser sgd takes none"):
         make_optimiser(TrainingConfig(optimiser="sgd", epsilon=1e-6), params)

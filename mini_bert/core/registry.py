@@ -322,7 +322,9 @@ class _Reader:
         name = self.take()
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             marks = " A path stands in quotation marks." if name in ("/", "\\", ".", "~") else ""
-            raise ConfigError(f"{self.what}: {self.text[:100]!r} has {name!r} where a word belongs.{marks}")
+            known = f" The words are {', '.join(words(self.what))}." if self.what in SLOTS and not marks else ""
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: a word is expected in place of "
+                              f"{name[:100]!r}.{marks}{known}")
         arguments: list[Any] = []
         options: dict[str, Any] = {}
         if self.peek() == "(":

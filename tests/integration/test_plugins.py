@@ -186,7 +186,7 @@ def test_options_that_a_word_does_not_take_are_refused():
     ("relative_keys(reach=1.5)", "reach must be a whole number"), ("relative_keys(reach=-1)", "reach must be a whole"),
     ("relative_keys(reach=3) + relative_keys(reach=2)", "Two parts of the model have a parameter relative_keys_0"),
     ("rotary(base=1, base=2)", "gives base twice"), ("rotary(base=1", r"'\)' is expected at its end"),
-    ("0.5 rotary", "has '0.5' where a word belongs"),
+    ("0.5 rotary", "a word is expected in place of '0.5'"),
     ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "a word is expected at its end"),
     ("rotary" + " " * 1000, "at most 1,000 characters")])
 def test_wrong_options_are_answered_in_a_sentence(terms, said):

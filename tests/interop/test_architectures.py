@@ -208,6 +208,9 @@ def test_models_without_a_twin_are_saved_in_our_layout(changes, tmp_path):
     ("modernbert-base", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type"),
     ("modernbert-base", {"rope_parameters": ["default"]}, "rope_parameters"),
     ("modernbert-base", {"classifier_activation": ["gelu"]}, "classifier_activation"),
+    ("modernbert-base", {"local_attention": 1}, "config.json: .*local_attention must be a whole number of at least 2"),
+    ("xlnet-base", {"d_model": 9}, "config.json: .*d_model must be even, not 9"),
+    ("gpt2", {"scale_attn_weights": False}, "config.json: scale_attn_weights is false; only true is supported"),
     ("electra-small", {"embedding_size": [1]}, "embedding_size"),
     ("distilbert-base", {"activation": "mish"}, "activation"),
 ])

@@ -41,7 +41,8 @@ SLOTS = {
     "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
     "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",
     "sentence_head": "core.module.Head: from pooled vectors to scores of how two sentences relate; made from (config)",
-    "task_head": "core.module.Head: from hidden rows to the scores of labels; made from (config, outputs, dropout)",
+    "task_head": "core.modules.heads.tasks.TaskHead: from hidden rows to the scores of labels; made from "
+                 "(config, outputs, dropout)",
     "task_loss": "core.modules.losses.loss.ScoreLoss: what a task's head learns from; made from ()",
     "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
     "metric": "evaluation.tasks.metrics.metric.Metric: a figure of a task's predictions, the higher the better",

@@ -59,6 +59,9 @@ SLOTS = {
     "difficulty": "text.curricula.curriculum.Difficulty: a function from numbers of sequences to how hard they are; "
                   "made from (sequences), a text.batches.Sequences",
     "pacing": "a function (share of the pacing's time) -> share of the way from the curriculum's start to all",
+    "sequences": "text.sequences.sequences.Sequences: the numbered sequences of a split; made from (corpus, split, T)",
+    "masking_unit": "a function (order, ordinary, continues, wanted, weights) -> the chosen positions (B, T), as in "
+                    "text/masking.py",
     "masking_weights": "text.masking.MaskingWeights: how likely each token is to be masked; made from (ordinary), "
                        "which tokens can be",
     "timeline": "analysis.timeline.entry.TimelineEntry: figures of a model, measured at each snapshot of a run",

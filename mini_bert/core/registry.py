@@ -16,7 +16,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -41,7 +41,8 @@ SLOTS = {
     "mlm_head": "core.module.Head: from hidden rows to logits; made from (config)",
     "pooler": "core.module.Head: from hidden rows to one vector per sequence; made from (config)",
     "sentence_head": "core.module.Head: from pooled vectors to scores of how two sentences relate; made from (config)",
-    "task_head": "core.module.Head: from hidden rows to the scores of labels; made from (config, outputs, dropout)",
+    "task_head": "core.modules.heads.tasks.TaskHead: from hidden rows to the scores of labels; made from "
+                 "(config, outputs, dropout)",
     "task_loss": "core.modules.losses.loss.ScoreLoss: what a task's head learns from; made from ()",
     "task": "evaluation.tasks.task.Task: what a model is fine-tuned for; made from (train, dev, tokenizer, config)",
     "metric": "evaluation.tasks.metrics.metric.Metric: a figure of a task's predictions, the higher the better",
@@ -58,6 +59,9 @@ SLOTS = {
     "difficulty": "text.curricula.curriculum.Difficulty: a function from numbers of sequences to how hard they are; "
                   "made from (sequences), a text.batches.Sequences",
     "pacing": "a function (share of the pacing's time) -> share of the way from the curriculum's start to all",
+    "sequences": "text.sequences.sequences.Sequences: the numbered sequences of a split; made from (corpus, split, T)",
+    "masking_unit": "a function (order, ordinary, continues, wanted, weights) -> the chosen positions (B, T), as in "
+                    "text/masking.py",
     "masking_weights": "text.masking.MaskingWeights: how likely each token is to be masked; made from (ordinary), "
                        "which tokens can be",
     "timeline": "analysis.timeline.entry.TimelineEntry: figures of a model, measured at each snapshot of a run",
@@ -167,26 +171,51 @@ def takes(slot: str, text: "str | Word") -> set[str]:
     return set(inspect.signature(find(slot, word.name).named).parameters) - word.options.keys()
 
 
-def check_options(slot: str, word: "Word", given: int = 1) -> None:
-    """Refuse options that what the word names does not take, without making it; it is made from `given` things."""
+def check_options(slot: str, word: "Word", given: int = 1, reserved: Iterable[str] = ()) -> None:
+    """Refuse options that what the word names does not take, without making it.
+
+    It is made from `given` things, and from the `reserved` ones by name, which are no options of a config."""
     named = find(slot, word.name).named
+    own = dict.fromkeys(name for name in reserved if name in _parameters(named))
     try:
-        inspect.signature(named).bind_partial(*[None] * given, *word.arguments, **word.options)
+        inspect.signature(named).bind_partial(*[None] * given, *word.arguments, **own, **word.options)
     except TypeError:
-        _explain(slot, word, named, (None,) * given, {}, TypeError())
+        _explain(slot, word, named, (None,) * given, own, TypeError())
 
 
-def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], more: dict[str, Any],
+def _parameters(named: Any) -> dict[str, inspect.Parameter]:
+    """What it can be given, by name, and what a class passes on to the one that it inherits from (`**more`)."""
+    found = dict(inspect.signature(named).parameters)
+    for base in named.__mro__[1:] if isinstance(named, type) else ():
+        if not _passes_on(found):
+            break
+        if "__init__" in vars(base):
+            del found[next(name for name, one in found.items() if one.kind is one.VAR_KEYWORD)]
+            its = list(inspect.signature(vars(base)["__init__"]).parameters.items())[1:]           # without self
+            found |= {name: one for name, one in its if name not in found}
+    return found
+
+
+def _passes_on(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    return any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _explain(slot: str, word: "Word", named: Any, arguments: tuple[Any, ...], more: Mapping[str, Any],
              failure: Exception) -> None:
     """Say in one sentence why a word could not be made, if its options or its signature are the reason."""
+    known = _parameters(named)
+    taken = [name for name, one in list(known.items())[len(arguments):]
+             if one.default is not inspect.Parameter.empty and name not in more]
+    unknown = [] if _passes_on(known) else [name for name in word.options if name not in known or name in more]
+    reason = f"it has no option {unknown[0]}" if unknown else ""
     try:
-        inspect.signature(named).bind(*arguments, *word.arguments, **more, **word.options)
+        inspect.signature(named).bind(*arguments, *word.arguments, **dict(more) | word.options)
     except TypeError as error:
-        parameters = list(inspect.signature(named).parameters.items())[len(arguments):]
-        taken = [name for name, parameter in parameters
-                 if parameter.default is not inspect.Parameter.empty and name not in more]
-        raise ConfigError(f"{slot}: {word} cannot be made: {error}; its options are {', '.join(taken) or 'none'}, and "
-                          f"the slot makes {SLOTS[slot]}.") from None
+        reason = reason or ("each option needs its name, as in name=value" if word.arguments else str(error))
+    if reason:
+        own = plugin_file(slot, word.name) is not None        # its author may need to know how a word is made
+        raise ConfigError(f"{slot}: {word} cannot be made: {reason}; its options are {', '.join(taken) or 'none'}"
+                          + (f", and the slot makes {SLOTS[slot]}." if own else ".")) from None
     if (word.arguments or word.options) and not isinstance(failure, ConfigError):
         raise ConfigError(f"{slot}: {word} has an option that {word.name} cannot use: {failure}.") from None
 
@@ -297,7 +326,9 @@ class _Reader:
         name = self.take()
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             marks = " A path stands in quotation marks." if name in ("/", "\\", ".", "~") else ""
-            raise ConfigError(f"{self.what}: {self.text[:100]!r} has {name!r} where a word belongs.{marks}")
+            known = f" The words are {', '.join(words(self.what))}." if self.what in SLOTS and not marks else ""
+            raise ConfigError(f"{self.what}: {self.text[:100]!r} cannot be read: a word is expected in place of "
+                              f"{name[:100]!r}.{marks}{known}")
         arguments: list[Any] = []
         options: dict[str, Any] = {}
         if self.peek() == "(":

@@ -92,7 +92,7 @@ class TaskModel(MiniBERT):
                                     forward_only=forward_only, activations=activations, hook=hook)
         B, T, H = hidden.shape
         everything = np.ones((B, T), bool)
-        real = self._real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)
+        real = self.task.real(cache.ctx.ids, everything if cache.ctx.key_mask is None else cache.ctx.key_mask)
         reads = self.task.reads(real, everything if positions is None else positions)
         ctx = cache.ctx.but(select=Selection(B, T, reads)).in_part("task")
         scores, head = self.task.forward(self.params, ctx.select.take(hidden.reshape(-1, H)), ctx)
@@ -115,11 +115,6 @@ class TaskModel(MiniBERT):
         ctx.select.take_backward(drows, dhidden)
         self.encode_backward(dhidden.reshape(ctx.select.B, ctx.select.T, -1), cache, grads, forget=forget, last=last,
                              hook=hook)
-
-    def _real(self, ids: IntArray | None, mask: BoolArray) -> BoolArray:
-        """The real tokens (B, T), as the head sees them."""
-        padding = getattr(self.task, "padding", -1)
-        return mask if padding < 0 or ids is None else np.asarray(ids) != padding
 
     @property
     def task_spec(self) -> TaskSpec:
@@ -163,7 +158,7 @@ class TaskModel(MiniBERT):
 
     def reads(self, ids: IntArray, mask: BoolArray, places: BoolArray | None) -> BoolArray:
         """The tokens (B, T) that the head reads, of the real ones in `mask` or of those in `places`."""
-        return self.task.reads(self._real(ids, mask), places)
+        return self.task.reads(self.task.real(ids, mask), places)
 
     def _reads(self, batch: TaskBatch) -> BoolArray:
         return self.reads(batch.input_ids, np.asarray(batch.attention_mask, bool), batch.places)

@@ -7,8 +7,8 @@ Which sequences are causal is drawn by (seed, epoch, sequence). In these attenti
 causal_rows), and token i is predicted at position i - 1. In the others a masked token is predicted at its own position.
 GPT-BERT predicts it at i - 1 too, so that every output means "the next token". Here it stays at its place: everything
 that reads a masked token, such as fill-mask, evaluate, minimal pairs and files of Hugging Face, reads it there, and a
-model so trained is a BERT for all of them, while `generate` asks the same model for causal attention. What the model
-cannot know from the place it knows from what it sees: a causal row has no [MASK], and nothing to the right.
+model so trained is a BERT for all of them, while `generate` asks the same model for causal attention. The
+two places cannot be confused: a causal row has no [MASK], and nothing to its right is seen.
 Derivation: docs/math/hybrid.md
 """
 
@@ -30,7 +30,7 @@ from ..text.corpora.corpus import Corpus
 from ..text.masking import BoolArray, IntArray
 from ..text.sequences.sequences import PaddedSequences
 from .causal import NextTokenBatches, next_tokens
-from .masked import MaskedLM, heldout_batches, masked_predictions
+from .masked import MaskedLM, heldout_batches, masked_predictions, rows_of
 from .objective import USUAL_PASSES, BatchSettings, PassOptions, Team
 
 
@@ -101,9 +101,17 @@ class Hybrid(MaskedLM):
         self.model.backward(logits, cache, grads, forget=True, last=True)
         return sums
 
+    def evaluable(self, batch: MLMBatch) -> list[MLMBatch]:
+        """The masked sequences and the causal ones, by themselves, as `heldout` has them."""
+        causal = _causal(batch)
+        return [part for some in (rows_of(batch, ~causal)._replace(causal=None), rows_of(batch, causal))
+                for part in self.micro_batches(some)]
+
     def evaluate(self, parts: Sequence[MLMBatch], team: Team) -> dict[str, float]:
         figures: dict[str, float] = {}
         for name, own in (("masked", self.main_parts(parts)), ("causal", [p for p in parts if p.causal is not None])):
+            if not own:                               # a few batches may have sequences of one kind alone
+                continue
             found = masked_predictions(self.model, own, team)
             figures |= {name: float(found.loss.mean()), f"{name}_accuracy": float(found.right.mean())}
         return figures

@@ -164,13 +164,14 @@ def pass_floats(model: MiniBERT, sequences: int, rows: int, outputs: int) -> int
 
 def cut(batch: MLMBatch, size: int) -> list[MLMBatch]:
     """The batch in parts of `size` sequences, each as wide as its longest."""
-    parts = []
-    for start in range(0, len(batch.input_ids), size):
-        rows = slice(start, start + size)
-        width = int(batch.attention_mask[rows].sum(axis=1).max())
-        parts.append(MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
-                                for field in batch)))  # type: ignore[arg-type]
-    return parts
+    return [rows_of(batch, slice(start, start + size)) for start in range(0, len(batch.input_ids), size)]
+
+
+def rows_of(batch: MLMBatch, rows: slice | BoolArray) -> MLMBatch:
+    """Some sequences of a batch, as wide as the longest of them."""
+    width = int(batch.attention_mask[rows].sum(axis=1).max(initial=0))
+    return MLMBatch(*(None if field is None else field[rows, :width] if field.ndim == 2 else field[rows]
+                      for field in batch))  # type: ignore[arg-type]
 
 
 def micro_batches(batch: MLMBatch, size: int) -> list[MLMBatch]:

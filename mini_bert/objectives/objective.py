@@ -169,6 +169,11 @@ class CorpusObjective(Objective[Batch, Part], Protocol[Batch, Part]):
         """Figures over held-out parts, without dropout: the mean of each loss under its name, and what else it
         measures."""
 
+    def evaluable(self, batch: Batch) -> Sequence[Part]:
+        """A batch of the run in parts that `evaluate` takes, which are those of `micro_batches` where it measures as it
+        learns."""
+        return self.micro_batches(batch)
+
     def example(self, rng: np.random.Generator) -> Batch:
         """A small batch with padding, on which the gradient is checked."""
 

@@ -18,10 +18,11 @@ import numpy as np
 
 from ..core.context import DropoutKey
 from ..core.params import Gradients
+from ..core.registry import find, words
 from ..core.selection import Selection
 from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
-from ..text.sequences.sequences import MODES, Sequences
+from ..text.sequences.sequences import Sequences
 from .masked import MaskedLM, cut
 from .objective import Batches, BatchSettings, CorpusObjective
 from .weighted_sum import Term, WeightedSum
@@ -51,7 +52,8 @@ def _narrowest(objectives: Sequence[MaskedLM], sequences: str) -> str | type[Seq
     wanted = list(dict.fromkeys(objective.mode(sequences) for objective in objectives))
     if len(wanted) == 1:
         return wanted[0]
-    kinds = [MODES.get(kind) if isinstance(kind, str) else kind for kind in wanted]       # a schedule is no kind
+    named = {word: find("sequences", word).named for word in words("sequences")}
+    kinds = [named.get(kind) if isinstance(kind, str) else kind for kind in wanted]       # a schedule is no kind
     return next((kind for kind in kinds
                  if kind is not None and all(other is not None and issubclass(kind, other) for other in kinds)), None)
 

@@ -80,6 +80,10 @@ class WeightedSum(CorpusObjective[tuple[Any, ...], Any]):
         return [_Of(j, part) for j, objective in enumerate(self.objectives)
                 for part in objective.heldout(corpus, config)]
 
+    def evaluable(self, batch: tuple[Any, ...]) -> list[_Of]:
+        return [_Of(j, part) for j, (objective, own) in enumerate(zip(self.objectives, batch, strict=True))
+                for part in objective.evaluable(own)]
+
     def evaluate(self, parts: Sequence[_Of], team: Team) -> dict[str, float]:
         """The figures of every objective; a name that two of them have is put behind the name of the main loss."""
         found: dict[str, float] = {}

@@ -12,13 +12,14 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..core.registry import find, words
 from ..errors import ConfigError, CorpusError
 from .corpora.corpus import Corpus
 from .curricula.curriculum import Curriculum, Order, once
 from .masking import BoolArray, IntArray, Masking
 from .permutation import Permutation
 from .schedule import Schedule, Step, share_of
-from .sequences.sequences import MODES, PaddedSequences, Sequences
+from .sequences.sequences import PaddedSequences, Sequences
 
 BUCKET = 32           # batches whose sequences are sorted by length and cut together
 _SAMPLE = 16_384      # sequences whose mean length is taken for that of all
@@ -78,13 +79,12 @@ class MLMBatches:
                  bucket: bool = False, curriculum: Curriculum | None = None, seed: int = 0):
         self.split, self.batch_size, self.bucket, self.seed = split, batch_size, bucket, seed
         self.curriculum = curriculum
-        self._kinds = MODES if isinstance(mode, str) else {mode.__name__: mode}
+        self._own = None if isinstance(mode, str) else mode       # a kind that is no word
         self._modes: Schedule[str] = Schedule.parse(mode if isinstance(mode, str) else mode.__name__, str, "mode")
         self._lengths = _whole_numbers(max_seq_length, "max_seq_length")
         self._sizes = _whole_numbers(batch_size, "batch_size")
         for word in self._modes.values:
-            if word not in self._kinds:
-                raise CorpusError(f"There is no sequence mode {word!r}; choose one of {', '.join(MODES)}.")
+            self._kind(word)
         self._largest = max(self._sizes.values)
         self._epoch = 0       # of the next iteration
         self.masking = Masking() if masking is None else masking
@@ -111,7 +111,11 @@ class MLMBatches:
             self._rows = self._bucketed(float(self.sequences.lengths(sample).mean()))
 
     def _sequences(self, corpus: Corpus, mode: str, T: int) -> Sequences:
-        return self._kinds[mode](corpus, self.split, T)
+        return self._kind(mode)(corpus, self.split, T)
+
+    def _kind(self, mode: str) -> type[Sequences]:
+        found: type[Sequences] = find("sequences", mode).named if self._own is None else self._own
+        return found
 
     def _bucketed(self, mean_length: float) -> int:
         """How many sequences with this mean length have the tokens of the largest batch."""
@@ -120,7 +124,7 @@ class MLMBatches:
     def stage(self, step: int) -> Self:
         """The batches with the mode and the length of this step."""
         mode, T = self._modes(step), self._lengths(step)
-        if type(self.sequences) is self._kinds[mode] and self.sequences.T == T:
+        if type(self.sequences) is self._kind(mode) and self.sequences.T == T:
             return self
         if (mode, T) not in self._stages:
             made = copy(self)
@@ -134,7 +138,7 @@ class MLMBatches:
     @property
     def kind(self) -> str:
         """The word for its sequences, or the name of their class."""
-        return next((word for word, kind in MODES.items() if type(self.sequences) is kind),
+        return next((word for word in words("sequences") if find("sequences", word).named is type(self.sequences)),
                     type(self.sequences).__name__)
 
     def __len__(self) -> int:

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..core.registry import check_options, make, parse_word, register
 from ..errors import InputError
 from ..randomness import keyed_bits
 from .vocabulary import Vocabulary
@@ -126,7 +127,7 @@ class Masking:
     becomes of the chosen tokens. Those that are neither hidden nor random are kept."""
 
     rate: float | RateSchedule = 0.15
-    unit: str = "token"               # token, word or span
+    unit: str = "token"               # token, word or span, or one of your own: the slot masking_unit
     hidden: float = HIDDEN            # share of the chosen tokens that become [MASK]
     random: float = RANDOM            # share that becomes a random token
     weights: MaskingWeights | None = None
@@ -135,8 +136,7 @@ class Masking:
         if not (self.hidden >= 0 and self.random >= 0 and self.hidden + self.random <= 1 + 1e-9):
             raise InputError(f"Of the chosen tokens {self.hidden} cannot be hidden and {self.random} random; "
                              "shares are at least 0, and together at most 1.")
-        if self.unit not in _UNITS:
-            raise InputError(f"There is no masking unit {self.unit!r}; choose one of {', '.join(_UNITS)}.")
+        check_options("masking_unit", parse_word(self.unit, "masking_unit"), given=5)
         if not callable(self.rate) and not 0 < self.rate < 1:
             raise InputError(f"The masking rate must be between 0 and 1, not {self.rate}.")
 
@@ -152,8 +152,8 @@ class Masking:
 
         order = np.where(ordinary, bits("order") >> np.uint64(1), _NEVER)
         table = None if self.weights is None else self.weights.at(step)
-        chosen = _UNITS[self.unit](order, ordinary, vocabulary.continues[ids], wanted,
-                                   None if table is None else table[ids])
+        chosen: BoolArray = make("masking_unit", self.unit, order, ordinary, vocabulary.continues[ids], wanted,
+                                 None if table is None else table[ids])
         draw = bits("lot") / 2.0**64
         others = vocabulary.ordinary_ids[bits("others") % np.uint64(len(vocabulary.ordinary_ids))]
         shown = _replaced(ids, draw, vocabulary.mask, others, self.hidden, self.random)
@@ -169,13 +169,14 @@ class Masking:
         return rate
 
 
-# Each unit is a function that returns the chosen positions (B, T). `order` (B, T) has a random number per token, the
-# highest one at special tokens; `wanted` (B,) is how many tokens to choose in each row; `weights` (B, T), if any, are
-# those of the tokens.
+# Each unit, a word of the slot masking_unit, is a function that returns the chosen positions (B, T). `order` (B, T) has
+# a random number per token, the highest one at special tokens; `continues` (B, T) says which tokens continue a word;
+# `wanted` (B,) is how many tokens to choose in each row; `weights` (B, T), if any, are those of the tokens.
 
 _NEVER = np.uint64(2**64 - 1)
 
 
+@register("masking_unit", "token")
 def _tokens(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray,
             weights: Floats | None) -> BoolArray:
     """Single tokens: those with the lowest numbers in `order`, or the lowest keys."""
@@ -189,6 +190,7 @@ def _tokens(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolA
     return chosen
 
 
+@register("masking_unit", "word")
 def _words(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray,
            weights: Floats | None) -> BoolArray:
     """Whole words: all pieces share their first piece's number. The last word may be chosen in part."""
@@ -203,6 +205,7 @@ def _words(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolAr
     return _tokens(np.take_along_axis(order, first, axis=1), ordinary, continues, wanted, weights)
 
 
+@register("masking_unit", "span")
 def _spans(order: npt.NDArray[np.uint64], ordinary: BoolArray, continues: BoolArray, wanted: IntArray,
            weights: Floats | None) -> BoolArray:
     """Runs of tokens, of geometric length with mean 3, until there are enough."""
@@ -227,5 +230,3 @@ def _weighted_start(weights: Floats, length: int, rng: np.random.Generator) -> i
     shares = np.cumsum((sums[ends] - sums[begins]) / (ends - begins))
     return int(starts[min(np.searchsorted(shares, rng.random() * shares[-1], "right"), len(starts) - 1)])
 
-
-_UNITS = {"token": _tokens, "word": _words, "span": _spans}

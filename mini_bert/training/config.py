@@ -11,7 +11,7 @@ from ..configs import load_sections
 from ..core.config import ModelConfig
 from ..core.model import MiniBERT
 from ..core.params import Parameters
-from ..core.registry import check_options, make, parse_sum, takes
+from ..core.registry import check_options, find, make, parse_sum, takes
 from ..errors import ConfigError
 from ..objectives.making import objective_from
 from ..objectives.objective import BatchValues, CorpusObjective, PassOptions
@@ -19,7 +19,6 @@ from ..settings import Settings
 from ..text.curricula.curriculum import Curriculum
 from ..text.masking import HIDDEN, RANDOM, BoolArray, Masking
 from ..text.schedule import Schedule
-from ..text.sequences.sequences import MODES
 from ..workers import available_cores
 from . import clipping, curricula, inits, optimisers  # noqa: F401  (they fill the registry)
 from .clipping.clipping import USUAL_NORM, Clipping, check_clipping, clipping_from
@@ -55,7 +54,7 @@ class TrainingConfig(Settings):
     bucket: bool = False                  # sequences of similar length together, of batch_size x max_seq_length tokens
     curriculum: str = ""                  # easy ones first, such as rarity(pacing=root, start=0.2, until=0.6)
     masking_rate: float | str = 0.15      # share of the tokens; or a schedule such as 0.4 -> 0.15
-    masking_unit: str = "token"           # token, word or span
+    masking_unit: str = "token"           # token, word or span, or a word of your own
     masking_hidden: float = HIDDEN        # share of the chosen tokens that become [MASK]
     masking_random: float = RANDOM        # share of them that become a random token; the rest is kept
     masking_weights: str = "even"         # or adaptive(every=200): by what the model does not find
@@ -108,8 +107,7 @@ class TrainingConfig(Settings):
             if min(self.schedule_of(name).values) < least:
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
         for word in self.schedule_of("sequences").values:
-            if word not in MODES:
-                raise ConfigError(f"sequences: {word!r} is not a choice; choose one of {', '.join(MODES)}.")
+            find("sequences", word)
         for _, word in parse_sum(self.objective, "objective"):
             check_options("objective", word, given=2)
         optimiser_words(self.optimiser)

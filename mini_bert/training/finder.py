@@ -68,7 +68,7 @@ def find_learning_rate(model: MiniBERT, batches: Batches[Any], config: TrainingC
     config = config.resolved(model.config)
     objective = make_objective(config, model) if objective is None else objective
     made, before, state = objective, objective.params.flat.copy(), deepcopy(objective.state())
-    parts = [part for step in range(steps, steps + _MEASURED) for part in objective.micro_batches(batches[step])]
+    parts = [part for step in range(steps, steps + _MEASURED) for part in objective.evaluable(batches[step])]
 
     def train(rate: float, length: int) -> int:
         settings = replace(config, steps=length, budget="", learning_rate=rate,
@@ -128,10 +128,10 @@ def _rates(low: float, high: float, steps: int) -> list[float]:
 
 
 def _loss(objective: CorpusObjective[Any, Any] | TaskLoss, parts: Sequence[Any], threads: int) -> float:
-    """What a step minimises, over these parts and without dropout."""
+    """What a step minimises, over these parts and without dropout; a loss that has no terms in them is 0."""
     with workers(threads) as team:
         figures = objective.evaluate(parts, team)
-    return sum(weight * figures[name] for name, weight in objective.losses.items() if weight)
+    return sum(weight * figures.get(name, 0.0) for name, weight in objective.losses.items() if weight)
 
 
 def _search(train: Callable[[float, int], int], measure: Callable[[], float], undo: Callable[[], None],

@@ -6,13 +6,13 @@ A step depends on the parameters, the optimiser's state, the seed and its number
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
 from time import perf_counter
 from typing import Any, Generic, Self
 
 from ..errors import CheckpointError, CorpusError, NumericalError
-from ..objectives.objective import Batch, Batches, Part
+from ..objectives.objective import Batch, Batches, Loss, Losses, Part
 from ..text.schedule import Step
 from .update import StepResult, Update
 
@@ -36,6 +36,7 @@ class State:
     snapshot_step: int = 0    # of the last snapshot
     skipped: int = 0
     bad_in_a_row: int = 0
+    unlogged: Losses = field(default_factory=dict)    # the sums of the steps since the last line of the log
 
     def smooth(self, loss: float) -> None:
         self.smoothed_loss = _SMOOTHING * self.smoothed_loss + (1 - _SMOOTHING) * loss
@@ -53,18 +54,32 @@ class State:
     def from_json(cls, values: dict[str, Any]) -> "State":
         """A state that `to_json` wrote; other keys, and values of another type, are refused."""
         kinds = {field.name: type(field.default) for field in fields(cls)}
+        unlogged = _losses(values.get("unlogged", {}))        # an older checkpoint has none
         for name, value in values.items():
             if name not in kinds:
                 raise CheckpointError(f"The checkpoint's state has the key {name[:100]!r}, which this version does not "
                                       "know.")
-            if name == "best_loss" and value is None:
+            if name == "unlogged" or (name == "best_loss" and value is None):
                 continue
             number = type(value) is int or (kinds[name] is float and type(value) is float and isfinite(value))
             if not number or not 0 <= value < 1 << 63:
                 raise CheckpointError(f"The checkpoint's state has the {name} {str(value)[:100]}, which is not such a "
                                       "number.")
         best = values.get("best_loss")
-        return cls(**{**values, "best_loss": float("inf") if best is None else best})
+        return cls(**{**values, "best_loss": float("inf") if best is None else best, "unlogged": unlogged})
+
+
+def _losses(values: Any) -> Losses:
+    """Losses by name, as `State.to_json` wrote them."""
+    if not isinstance(values, dict) or not all(_is_loss(value) for value in values.values()):
+        raise CheckpointError(f"The checkpoint's state has the unlogged losses {str(values)[:100]}, which are not such "
+                              "sums.")
+    return {name: Loss(**value) for name, value in values.items()}
+
+
+def _is_loss(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"total", "count"} and type(value["count"]) is int \
+        and 0 <= value["count"] < 1 << 63 and type(value["total"]) in (int, float) and isfinite(value["total"])
 
 
 class Listener:

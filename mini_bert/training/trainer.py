@@ -64,7 +64,7 @@ class Trainer:
         self.saved = -1                                   # the step of the last checkpoint
         self.snapshots = Snapshots(run, config.snapshots)
         self._log = Log(run) if run is not None else None
-        self._interval = LogInterval()
+        self._interval = LogInterval(self.state.unlogged)
         self._began = perf_counter()
 
     # ---------------------------------------------------------------- the loop
@@ -210,7 +210,8 @@ class Trainer:
         if record.get("eval_loss", float("inf")) < state.best_loss:
             state.best_loss, state.best_step = record["eval_loss"], state.step
             self._save_model("best")
-        self._interval, loop.loading = LogInterval(), 0.0
+        state.unlogged = {}
+        self._interval, loop.loading = LogInterval(state.unlogged), 0.0
 
     def save(self, final: bool = False) -> bool:
         """A checkpoint of this moment, if there is a run directory; older ones beyond the number to keep go.
@@ -265,5 +266,6 @@ class Trainer:
         values = read_state(checkpoint)
         unpack(self.objective, self.model, values, checkpoint)
         self.state = State.from_json(values)
+        self._interval = LogInterval(self.state.unlogged)
         self.saved = self.state.step
         self.optimiser.restore(read_arrays(checkpoint / OPTIMISER, self.optimiser.state), self.state.optimiser_steps)

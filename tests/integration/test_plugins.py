@@ -170,10 +170,12 @@ def test_what_is_no_file_is_refused(tmp_path):
 def test_options_that_a_word_does_not_take_are_refused():
     with pytest.raises(ConfigError, match=r"rotary\(speed=3\) cannot be made: .* its options are base, interleaved"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "score_terms": "rotary(speed=3)"}))
-    with pytest.raises(ConfigError, match=r"layernorm\(1\) cannot be made: too many positional arguments"):
+    with pytest.raises(ConfigError, match=r"layernorm\(1\) cannot be made: each option needs its name"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "norm": "layernorm(1)"}))
     with pytest.raises(ConfigError, match="its options are none"):
         MiniBERT(ModelConfig.from_dict({**SIZES, "block": "post_ln(layer=3)"}))
+    with pytest.raises(ConfigError, match=r"its options are padding, bias, pooler, transform, norm, transform_bias\.$"):
+        TaskModel(MiniBERT(ModelConfig.from_dict(SIZES)), "last_token(size=3)", 2)
     params = MiniBERT(ModelConfig.from_dict(SIZES)).params
     with pytest.raises(ConfigError, match="epsilon is set, but the optimiser sgd takes none"):
         make_optimiser(TrainingConfig(optimiser="sgd", epsilon=1e-6), params)
@@ -184,7 +186,7 @@ def test_options_that_a_word_does_not_take_are_refused():
     ("relative_keys(reach=1.5)", "reach must be a whole number"), ("relative_keys(reach=-1)", "reach must be a whole"),
     ("relative_keys(reach=3) + relative_keys(reach=2)", "Two parts of the model have a parameter relative_keys_0"),
     ("rotary(base=1, base=2)", "gives base twice"), ("rotary(base=1", r"'\)' is expected at its end"),
-    ("0.5 rotary", "has '0.5' where a word belongs"),
+    ("0.5 rotary", "a word is expected in place of '0.5'"),
     ("rotary(", "'\\)' is expected|',' is expected|cannot be read"), ("rotary +", "a word is expected at its end"),
     ("rotary" + " " * 1000, "at most 1,000 characters")])
 def test_wrong_options_are_answered_in_a_sentence(terms, said):

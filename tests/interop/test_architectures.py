@@ -172,10 +172,13 @@ def test_a_packed_tensor_of_a_wrong_shape_is_named(tmp_path):
         mini_bert.load(tmp_path)
 
 
-def test_an_unknown_type_names_the_nearest_one(tmp_path):
+@pytest.mark.parametrize(("word", "said"), [
+    ("robertta", "'robertta', which is not supported; the nearest name is 'roberta'; the choices are "),
+    ("t5", "'t5', which is not supported; the choices are ")])
+def test_an_unknown_type_names_the_nearest_one_if_it_is_a_slip_in_the_spelling(tmp_path, word, said):
     MiniBERT(small("roberta-base")).save(tmp_path)
-    redescribe(tmp_path, model_type="robertta")
-    with pytest.raises(CheckpointError, match="'robertta'; the nearest that can be opened is 'roberta', and all are"):
+    redescribe(tmp_path, model_type=word)
+    with pytest.raises(CheckpointError, match=said):
         mini_bert.load(tmp_path)
 
 
@@ -205,6 +208,9 @@ def test_models_without_a_twin_are_saved_in_our_layout(changes, tmp_path):
     ("modernbert-base", {"layer_types": ["full_attention"]}, "layer_types"),
     ("modernbert-base", {"layer_types": ["full_attention", "chunked_attention"]}, "layer_types"),
     ("modernbert-base", {"layer_types": 5}, "layer_types"),
+    ("modernbert-base", {"local_attention": 1}, "config.json: .*local_attention must be a whole number of at least 2"),
+    ("xlnet-base", {"d_model": 9}, "config.json: .*d_model must be even, not 9"),
+    ("gpt2", {"scale_attn_weights": False}, "config.json: scale_attn_weights is false; only true is supported"),
     ("modernbert-base", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type"),
     ("modernbert-base", {"rope_parameters": ["default"]}, "rope_parameters"),
     ("modernbert-base", {"classifier_activation": ["gelu"]}, "classifier_activation"),

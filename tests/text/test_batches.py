@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_bert import CorpusError, InputError
+from mini_bert import ConfigError, CorpusError, InputError
+from mini_bert.core.registry import register, restored_registry
 from mini_bert.text.batches import BUCKET, MLMBatches
 from mini_bert.text.generator import MLMDataGenerator
 from mini_bert.text.masking import Masking
 from mini_bert.text.permutation import Permutation
+from mini_bert.text.schedule import Step
 from mini_bert.text.sequences.pairs import RandomPairs, SwappedPairs
 from mini_bert.text.sequences.sequences import PackedSequences, PairSequences, SentenceSequences
 from mini_bert.text.vocabulary import SPECIAL_TOKENS
 from mini_bert.text.wordpiece.tokenizer import WordPieceTokenizer
+from mini_bert.training.config import TrainingConfig
 
 CLS, SEP, PAD, MASK = 2, 3, 0, 4
 
@@ -231,14 +234,32 @@ def test_the_generator_refuses_a_corpus_of_another_vocabulary(corpus, tokenizer)
 
 
 def test_invalid_settings_are_refused(corpus):
-    for settings, words in [({"mode": "poems"}, "poems"), ({"batch_size": 0}, "batch_size"),
-                            ({"max_seq_length": 2}, "room"), ({"split": "dev"}, "'dev'"),
-                            ({"mode": "pairs", "max_seq_length": 4}, "room")]:
+    for settings, words in [({"batch_size": 0}, "batch_size"), ({"max_seq_length": 2}, "room"),
+                            ({"split": "dev"}, "'dev'"), ({"mode": "pairs", "max_seq_length": 4}, "room")]:
         with pytest.raises(CorpusError, match=words):
             MLMBatches(corpus, **settings)
-    for settings in ({"rate": 0}, {"rate": 1.5}, {"unit": "letter"}):
+    for settings in ({"rate": 0}, {"rate": 1.5}):
         with pytest.raises(InputError, match=r"mask"):
             Masking(**settings)
+    with pytest.raises(ConfigError, match="sequences: 'packd' is not a choice; the nearest is 'packed'"):
+        MLMBatches(corpus, mode="packd")
+
+
+def test_sequences_of_a_users_own_are_read_by_their_word_alone_and_in_a_schedule(corpus):
+    with restored_registry():
+        @register("sequences", "first_sentences")
+        class FirstSentences(SentenceSequences):
+            def count(self):
+                return np.minimum(super().count(), 1)
+
+        batches = MLMBatches(corpus, mode="first_sentences until 0.5, packed", max_seq_length=32, batch_size=4)
+        assert batches.kind == "first_sentences"
+        assert len(batches.sequences) == len(corpus.split("train"))
+        assert batches.stage(Step(9, 10)).kind == "packed"
+        settings = TrainingConfig(objective="masked + token_order", sequences="first_sentences")
+        assert settings.sequences == "first_sentences"
+    with pytest.raises(ConfigError, match="sequences: 'first_sentences' is not a choice"):
+        TrainingConfig(sequences="first_sentences")
 
 
 def test_iterating_again_gives_the_next_epoch(corpus):

@@ -97,7 +97,8 @@ def token(**changes):
 @pytest.mark.parametrize(("part", "value", "said"), [
     ("normalizer", {"type": "Lowercase"}, "normalizer"),
     ("normalizer", 7, "normalizer"),
-    ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}, "use_regex"),
+    ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+     "use_regex of the pre_tokenizer ByteLevel is false; only true is supported"),
     ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": "no"}, "add_prefix_space must be true or false"),
     ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, {"type": "ByteLevel"}]}, "Digits"),
     ("post_processor", {"type": "Mystery"}, "'Mystery'"),

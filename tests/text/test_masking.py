@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mini_bert import InputError, mask_tokens
+from mini_bert import ConfigError, InputError, mask_tokens
+from mini_bert.core.registry import register, restored_registry
 from mini_bert.text.masking import Masking
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -157,3 +158,21 @@ def test_equal_weights_choose_what_no_weights_choose():
         plain, weighted = (Masking(0.2, unit, weights=weights)(ids, LETTERS, seed=3, epoch=1, sequences=np.arange(100))
                            for weights in (None, Weights(7.0, 7.0, 7.0, 7.0)))
         assert np.array_equal(plain[1], weighted[1])
+
+
+def test_a_unit_of_a_users_own_chooses_what_is_masked_and_a_wrong_word_names_the_nearest():
+    ids, numbers = np.random.default_rng(0).integers(5, 30, (3, 12)), np.arange(3)
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *map(chr, range(97, 122))])
+    with restored_registry():
+        @register("masking_unit", "leading")
+        def leading(order, ordinary, continues, wanted, weights, *, after=0):
+            place = np.cumsum(ordinary, axis=1) - after
+            return ordinary & (place > 0) & (place <= wanted[:, None])
+
+        for unit, columns in (("leading", [0, 1, 2]), ("leading(after=2)", [2, 3, 4])):
+            _, chosen = Masking(0.25, unit)(ids, vocabulary, seed=0, epoch=0, sequences=numbers)
+            assert np.array_equal(chosen, np.tile(np.isin(np.arange(12), columns), (3, 1)))
+        with pytest.raises(ConfigError, match="no option before; its options are after, and the slot makes a function"):
+            Masking(0.25, "leading(before=2)")
+    with pytest.raises(ConfigError, match="masking_unit: 'wrd' is not a choice; the nearest is 'word'"):
+        Masking(unit="wrd")

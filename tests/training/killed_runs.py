@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mini_bert.training.runs.log import read_log
 from mini_bert.training.runs.run import resume_run, start_run
 
 
@@ -23,6 +24,14 @@ def whole_and_resumed(model_config, settings, corpus, tmp_path, threads=1):
     return whole, resumed
 
 
+def assert_same_log(whole, resumed):
+    """The lines of two runs' logs are equal, apart from times and memory."""
+    measured = {"seconds", "tokens_per_second", "loading_share", "rss_mb", "peak_rss_mb"}
+    logs = [[{key: value for key, value in record.items() if key not in measured} for record in read_log(run)]
+            for run in (whole, resumed)]
+    assert logs[0] == logs[1]
+
+
 def assert_same(whole, resumed):
     np.testing.assert_array_equal(whole.model.params.flat, resumed.model.params.flat)
     np.testing.assert_array_equal(whole.objective.params.flat, resumed.objective.params.flat)
@@ -31,3 +40,4 @@ def assert_same(whole, resumed):
     assert {"model.safetensors", "optimiser.safetensors"} <= set(files)
     for name in files:
         assert (whole.run / last / name).read_bytes() == (resumed.run / last / name).read_bytes()
+    assert_same_log(whole.run, resumed.run)

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from killed_runs import assert_same_log
 
-from mini_bert import MiniBERT, ModelConfig, NumericalError, WordPieceTokenizer
+from mini_bert import CheckpointError, MiniBERT, ModelConfig, NumericalError, WordPieceTokenizer
 from mini_bert.errors import CorpusError
 from mini_bert.objectives.masked import heldout_batches
+from mini_bert.objectives.objective import Loss
 from mini_bert.randomness import generator
 from mini_bert.text.batches import MLMBatch, MLMBatches
 from mini_bert.text.corpora.prepare import prepare
@@ -112,10 +114,26 @@ def test_an_interrupted_run_ends_with_the_same_bits(model_config, settings, corp
     resumed.train()
     assert np.array_equal(whole.model.params.flat, resumed.model.params.flat)
     assert np.array_equal(whole.optimiser.v, resumed.optimiser.v)
-    timed = {"seconds", "tokens_per_second", "loading_share", "rss_mb", "peak_rss_mb", "loss"}
-    logs = [[{key: value for key, value in record.items() if key not in timed} for record in read_log(tmp_path / name)]
-            for name in ("whole", "run")]
-    assert logs[0] == logs[1]
+    assert_same_log(tmp_path / "whole", tmp_path / "run")
+
+
+def test_a_resumed_run_logs_every_loss_of_a_sum_as_if_it_had_not_been_stopped(model_config, settings, corpus, tmp_path):
+    several = replace(settings, objective="masked + 0.5 token_order", log_every=5)
+    trained(model_config, several, corpus, tmp_path / "whole")
+    trained(model_config, several, corpus, tmp_path / "run", listener=StopAt(3))
+    resume_run(tmp_path / "run").train()
+    assert_same_log(tmp_path / "whole", tmp_path / "run")
+
+
+def test_a_checkpoint_without_the_sums_of_the_log_is_opened_and_a_wrong_one_refused():
+    values = State(step=4, total_steps=12, unlogged={"masked": Loss(2.5, 3)}).to_json()
+    assert State.from_json(json.loads(json.dumps(values))).unlogged == {"masked": Loss(2.5, 3)}
+    older = {name: value for name, value in values.items() if name != "unlogged"}
+    assert State.from_json(older).unlogged == {}
+    for wrong in ([], {"masked": 2.5}, {"masked": {"total": 2.5}}, {"masked": {"total": "a", "count": 3}},
+                  {"masked": {"total": 2.5, "count": -1}}):
+        with pytest.raises(CheckpointError, match=r"unlogged losses .* not such sums"):
+            State.from_json({**older, "unlogged": wrong})
 
 
 def test_a_finished_run_stays_finished(model_config, settings, corpus, run):

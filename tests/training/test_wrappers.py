@@ -114,6 +114,8 @@ def test_the_averaged_weights_are_what_is_evaluated_and_saved(word, model_config
     ("lookahead(adamw(k=2))", r"adamw\(k=2\) cannot be made"), ("lookahead(adamw, m=2)", "its options are k, alpha"),
     ("ema", r"write ema\(adamw\)"), ("ema(adamw, decay=1)", r"decay must be in \[0, 1\)"),
     ("lookahead(adamw(learning_rate=3))", "takes its learning rate from the schedule"),
+    ("lion(beta3=1)", r"it has no option beta3; its options are beta1, beta2, weight_decay\.$"),
+    ("lion(factors=3)", "it has no option factors"), ("lion(1e-3)", "each option needs its name"),
     ("lookahead(sgd)", "beta1 is set, but the optimiser")])
 def test_wrong_words_are_answered_in_a_sentence(word, said):
     with pytest.raises(ConfigError, match=said):

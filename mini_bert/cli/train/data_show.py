@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...analysis.seen import SeenBatch, SeenRow, SeenStep, SeenWeights, seen_by_config, seen_by_run
+from ...core.registry import words
 from ...errors import ConfigError
 from ...text.batches import MLMBatch, MLMBatches
 from ...text.corpora.corpus import Corpus
 from ...text.masking import Masking
-from ...text.sequences.sequences import MODES
 from ...text.vocabulary import Vocabulary
 from ...training.config import load_run_config
 from ...training.runs.run import CONFIG
@@ -35,9 +35,9 @@ def show_command(directory: Annotated[Path, typer.Argument(metavar="DIR", help="
                                                            help="The corpus of a run, if it has been moved.")] = None,
                  most: Annotated[int, typer.Option("--most", min=0, help="Number of tokens to list.")] = 12,
                  mode: Annotated[str | None, typer.Option(
-                     show_default="packed", help=f"How sequences are formed: {', '.join(MODES)}.")] = None,
+                     show_default="packed", help=f"How sequences are formed: {', '.join(words('sequences'))}.")] = None,
                  masking: Annotated[str | None, typer.Option(
-                     show_default="token", help="The unit of masking: token, word or span.")] = None,
+                     show_default="token", help=f"The unit of masking: {', '.join(words('masking_unit'))}.")] = None,
                  rows: Annotated[int, typer.Option("--rows", min=1, help="Sequences to show.")] = 3,
                  length: Annotated[int | None, typer.Option("--length", min=5, show_default="64",
                                                             help="Tokens per sequence.")] = None,

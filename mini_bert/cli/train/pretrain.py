@@ -39,7 +39,7 @@ def pretrain_command(data: Data,
                      threads: Threads = 0,
                      seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random draw.")] = None,
                      *, output: Output) -> None:
-    """Pre-train a model on a corpus by masked language modelling.
+    """Pre-train a model on a corpus: by masked language modelling, or by the objective in the config.
 
     Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
 

@@ -216,9 +216,10 @@ def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
 def _unknown_type(path: Path, description: Mapping[str, Any]) -> CheckpointError:
     known = sorted({name for layout in _known_layouts() for name in layout.model_types})
     word = description.get("model_type")
-    near = get_close_matches(str(word)[:100], known, n=1, cutoff=0.0)[0]
-    return CheckpointError(f"{path} has model_type {str(word)[:100]!r}; the nearest that can be opened is {near!r}, "
-                           f"and all are {', '.join(known)}.")
+    near = get_close_matches(str(word)[:100], known, n=1)         # for a slip in the spelling alone
+    return CheckpointError(f"{path} has model_type {str(word)[:100]!r}, which is not supported"
+                           + "".join(f"; the nearest name is {name!r}" for name in near)
+                           + f"; the choices are {', '.join(known)}.")
 
 
 def _model_directory(directory: Path) -> Path:

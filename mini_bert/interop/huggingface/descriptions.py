@@ -7,6 +7,7 @@
     `ours`, `theirs`    what no table can say
 """
 
+import json
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -87,8 +88,8 @@ class Descriptions:
     def _read_config(self, config: Mapping[str, Any], names: Set[str], source: str) -> ModelConfig:
         for key, value in self.required.items():
             if config.get(key, value) != value:
-                raise ConfigError(f"{source}: {key} {str(config[key])[:100]!r} is not supported; {self.model_type} is "
-                                  f"opened with {value!r} alone.")
+                raise ConfigError(f"{source}: {key} is {json.dumps(config[key])[:100]}; only {json.dumps(value)} is "
+                                  "supported.")
         with naming(source):
             special = {"activation": our_activation(config, *self.activation), **self.ours(config, names)}
         ours = {**self.fixed, **{ours: config.get(theirs, default) for ours, (theirs, default) in self.fields.items()},

@@ -9,6 +9,7 @@ A model fits a layout if its config comes back from the description that the lay
 import re
 from collections.abc import Mapping, Set
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from ...core.config import ModelConfig
 from ...core.modules.assembly import TaskSpec, parameter_specs
 from ...core.params import Parameters
-from ...core.storage.model_files import Opened, Tensors
+from ...core.storage.model_files import CONFIG, Opened, Tensors
 from ...errors import CheckpointError, ConfigError
 from .descriptions import Descriptions, has_own_decoder, naming
 from .stored import Names, Shape, Stored
@@ -61,7 +62,7 @@ class HuggingFaceLayout(Descriptions):
             del bare[name]
         kind = self.kind_in(config)
         task = self._read_task(kind, config, bare, source)
-        ours = self._read_config(config, set(bare), source)
+        ours = self._read_config(config, set(bare), str(Path(source) / CONFIG))
         found, used = Tensors(), set()
         for name, stored, shape in self._places(ours, task):
             tensor = bare.get(stored.name)
@@ -165,7 +166,7 @@ class HuggingFaceLayout(Descriptions):
             labels = labels_of(config, source)
             outputs = len(last) if last is not None and last.ndim == 2 else len(labels) or 2
             names = labels if len(labels) == outputs else tuple(f"LABEL_{i}" for i in range(outputs))
-            with naming(source):
+            with naming(str(Path(source) / CONFIG)):
                 return TaskSpec(self.task_head(kind, config), outputs, names, loss_of(config, outputs))
         of_tasks = {stored.name for task in self.tasks.values() for name, stored in task.tensors.items()
                     if name.startswith("task_")} - {stored.name for stored in (*self.encoder.values(),

@@ -57,7 +57,7 @@ class ModernBertLayout(HuggingFaceLayout):
 
     def ours(self, config: Mapping[str, Any], names: Set[str]) -> dict[str, Any]:
         wide, thetas = self._global_layers(config), self._thetas(config)
-        reach = self.whole_number(config, "local_attention", 128) // 2
+        reach = self.whole_number(config, "local_attention", 128, least=2) // 2
         predicts = self.kind_in(config) not in self.tasks and "head.dense.weight" in names
         return {"score_terms": f"rotary(base={thetas[0]}, global_base={thetas[1]}, {wide}) + "
                                f"sliding_window(reach={reach}, {wide})",

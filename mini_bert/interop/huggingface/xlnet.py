@@ -95,6 +95,8 @@ class XLNetLayout(HuggingFaceLayout):
         attention, clamp = config.get("attn_type", "bi"), config.get("clamp_len", -1)
         if attention not in ("bi", "uni"):
             raise ConfigError(f"attn_type {str(attention)[:100]!r} is not supported; the choices are bi and uni.")
+        if self.whole_number(config, "d_model", 1024) % 2:
+            raise ConfigError(f"d_model must be even, not {config['d_model']}: half of it is sines, half cosines.")
         relative = f"relative(clamp={clamp})" if isinstance(clamp, int) and clamp > 0 else "relative"
         return {"score_terms": f"segments + {relative}" + (" + causal" if attention == "uni" else "")}
 

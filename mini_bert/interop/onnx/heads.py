@@ -8,7 +8,9 @@ from ...core.modules.heads.absent import NoHead
 from ...core.modules.heads.mlm import BertHead, PlainHead, TiedHead
 from ...core.modules.heads.poolers import TanhPooler
 from ...core.modules.heads.replaced_tokens import ReplacedTokensHead
-from ...core.modules.heads.tasks import FirstTokenHead, LastTokenHead, SequenceHead, SpanHead, TaskHead, TokenHead
+from ...core.modules.heads.sequence_tasks import FirstTokenHead, LastTokenHead, SequenceHead
+from ...core.modules.heads.tasks import TaskHead
+from ...core.modules.heads.token_tasks import SpanHead, TokenHead
 from ...errors import InputError
 from .emitters import emit, emits
 from .graph import Graph, Value

@@ -13,7 +13,7 @@ from ...core.arrays import Array, BoolArray, IntArray
 from ...core.cache import Cache
 from ...core.gradcheck import Check
 from ...core.model import MiniBERT
-from ...core.modules.heads.tasks import mean_backward, mean_forward
+from ...core.modules.heads.sequence_tasks import mean_backward, mean_forward
 from ...core.params import Gradients
 
 _SHORTEST = 1e-12             # a row of zeros stays one

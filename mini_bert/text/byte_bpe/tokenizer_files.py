@@ -80,8 +80,10 @@ def _settings(files: TokenizerFiles, path: Path) -> Settings:
     if normalizers not in ([], ["NFC"]) or ((files.full or {}).get("normalizer") is not None and not normalizers):
         raise _unsupported(path, "normalizer", normalizers, "NFC")
     before = files.parts("pre_tokenizer")
-    if len(before) != 1 or before[0].get("use_regex", True) is not True:
-        raise _unsupported(path, "pre_tokenizer", [part.get("type") for part in before], "ByteLevel with use_regex")
+    if len(before) != 1:
+        raise _unsupported(path, "pre_tokenizer", [part.get("type") for part in before], ["ByteLevel"])
+    if (regex := before[0].get("use_regex", True)) is not True:
+        raise _unsupported(path, "use_regex of the pre_tokenizer ByteLevel", regex, True)
     after = [part for part in files.parts("post_processor") if part.get("type") in ("ByteLevel", "RobertaProcessing")]
     trims = [part for part in after if _flag(part, "trim_offsets", path, True)]
     unk = model.get("unk_token")

@@ -4,7 +4,8 @@
     sentences:  one sentence
     pairs:      two sentences with token types, one after the other in the text; pairs.py has other pairs
 
-Sequences are numbered, and found by their number in a time that does not depend on the size of the corpus.
+These are words of the slot `sequences`. Sequences are numbered, and found by their number in a time that does not
+depend on the size of the corpus.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...core.registry import register
 from ...errors import CorpusError
 from ..corpora.corpus import Corpus
 from ..masking import BoolArray, IntArray
@@ -97,6 +99,7 @@ class Sequences(ABC):
         return CorpusError(f"{self.corpus.directory} is damaged; prepare the corpus again.")
 
 
+@register("sequences", "packed")
 class PackedSequences(Sequences):
     """Consecutive windows of each document, as long as there is room for."""
 
@@ -115,6 +118,7 @@ class PackedSequences(Sequences):
         return starts, np.minimum(starts + self.room, end)
 
 
+@register("sequences", "sentences")
 class SentenceSequences(Sequences):
     """Single sentences, truncated to what there is room for."""
 
@@ -133,6 +137,7 @@ class SentenceSequences(Sequences):
         return starts, np.minimum(ends, starts + self.room)
 
 
+@register("sequences", "pairs")
 class PairSequences(SentenceSequences):
     """[CLS] sentence [SEP] sentence [SEP]: two sentences of a document, one after the other."""
 
@@ -187,7 +192,3 @@ class PairSequences(SentenceSequences):
         if ids.max() >= len(self.vocabulary):
             raise self._damaged()
         return PaddedSequences(ids, mask, types, relation)
-
-
-MODES: dict[str, type[Sequences]] = {"packed": PackedSequences, "sentences": SentenceSequences,
-                                     "pairs": PairSequences}

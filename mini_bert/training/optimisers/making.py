@@ -10,6 +10,7 @@ from .moments import Moments
 from .optimiser import Optimiser
 from .wrapper import Wrapper
 
+_RESERVED = ("learning_rate", "factors", "groups")        # from other settings: schedule, layer_decay, freeze
 
 def optimiser_from(text: str, params: Parameters, settings: Mapping[str, Any],
                    moments: str = "float32") -> Optimiser:
@@ -45,10 +46,10 @@ def _unwrapped(word: Word) -> Iterator[Word]:
     if inner and not wraps:
         raise ConfigError(f"optimiser: {word.name} wraps no other optimiser, unlike {word}.")
     own = Word(word.name, tuple(argument for argument in word.arguments if argument not in inner), word.options)
-    check_options("optimiser", own)
     if "learning_rate" in own.options:
         raise ConfigError(f"optimiser: {word.name} takes its learning rate from the schedule; set learning_rate "
                           f"itself, not {word}.")
+    check_options("optimiser", own, reserved=_RESERVED)
     yield own
     if inner:
         yield from _unwrapped(inner[0])

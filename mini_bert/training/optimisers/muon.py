@@ -50,7 +50,8 @@ def orthogonalised(G: Array, iterations: int = 5) -> Array:
 
 @register("optimiser", "muon")
 class Muon(AdamW):
-    """`beta1`, `beta2` and `epsilon` are AdamW's, for what is no matrix inside a layer. Of `v` the rest stays zero."""
+    """`beta1`, `beta2` and `epsilon` are AdamW's, for the parameters that are no matrices inside a layer. For these
+    matrices, the second moments `v` are not used and stay zero."""
 
     title = "Muon"
 

@@ -10,10 +10,11 @@ from .process_memory import peak_resident_bytes, resident_bytes
 
 
 class LogInterval:
-    """What has happened since the last line of the log."""
+    """What has happened since the last line of the log. The sums of its losses belong to the run's state, so that the
+    first line of a resumed run is that of an uninterrupted one; tokens and seconds give the speed of this session."""
 
-    def __init__(self) -> None:
-        self.losses: Losses = {}
+    def __init__(self, losses: Losses) -> None:
+        self.losses = losses
         self.tokens, self.seconds = 0, 0.0
 
     def add(self, result: StepResult, tokens: int, seconds: float) -> None:

@@ -53,7 +53,7 @@ def test_a_head_of_ones_own_is_trained_saved_opened_and_used(data, tmp_path):
 @pytest.mark.parametrize(("ending", "task", "base"), [(".conll", "ner", "TokenHead"), (".json", "qa", "SpanHead")])
 def test_a_head_says_itself_how_its_predictions_are_read(data, tmp_path, ending, task, base):
     file = tmp_path / "own.py"
-    file.write_text(f"from mini_bert import register\nfrom mini_bert.core.modules.heads.tasks import {base}\n"
+    file.write_text(f"from mini_bert import register\nfrom mini_bert.core.modules.heads.token_tasks import {base}\n"
                     f"@register('task_head', 'own')\nclass Own({base}):\n    pass\n")
     usual, own = (run(*command(data, ending, task=task, out=tmp_path / name), *more)
                   for name, more in (("usual", ()), ("own", ("--head", "own", "--import", file))))
@@ -67,7 +67,7 @@ def test_a_head_that_ties_its_matrix_to_the_encoder_is_saved_and_opened(tmp_path
     file = tmp_path / "tied.py"
     file.write_text("""
 from mini_bert import register
-from mini_bert.core.modules.heads.tasks import TokenHead
+from mini_bert.core.modules.heads.token_tasks import TokenHead
 from mini_bert.core.params import Tie
 @register('task_head', 'tied')
 class Tied(TokenHead):

@@ -21,11 +21,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import InputError, MiniBertError
+from ..evaluation.result import to_json
 from ..interrupts import broken_pipes_raise
 from ..readers import parse_json
 from ..serve.addresses import OwnNames, address_of, is_loopback, is_of_another_page, open_socket
 from .answers import ANSWERS, CHANGES, Answer
-from .assets import FILES, TYPES, to_json
+from .assets import FILES, TYPES
 from .derivations import derivation_page, derivations
 from .queries import read_query
 from .session import Session

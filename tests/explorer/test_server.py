@@ -24,8 +24,9 @@ from mini_bert.analysis.passes.backward_steps import backward_pass
 from mini_bert.analysis.passes.forward_steps import forward_pass
 from mini_bert.checks.check_all import models_to_check
 from mini_bert.errors import ConfigError, InputError
+from mini_bert.evaluation.result import to_json
 from mini_bert.explorer.answers import ANSWERS
-from mini_bert.explorer.assets import FILES, FONT, MODULES, STATIC, to_json
+from mini_bert.explorer.assets import FILES, FONT, MODULES, STATIC
 from mini_bert.explorer.derivations import derivations
 from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run

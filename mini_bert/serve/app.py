@@ -129,8 +129,6 @@ class Guard:
                 await self.app(scope, receive, reply)
             else:
                 await _refused(refusal, scope["path"])(scope, receive, reply)
-        except LeftError:
-            record.status = _LEFT
         except Exception:                             # it has been answered, by _failed
             _log.exception("The server failed at %r.", scope["path"][:200])
         finally:
@@ -174,7 +172,8 @@ def _endpoint(service: Service, route: Route) -> Endpoint:
             finally:
                 record.model, record.tokens, record.cached = call.model, call.tokens, call.cached
         except LeftError:
-            raise
+            record.status = _LEFT
+            return _Nothing()
         except MiniBertError as error:
             return _refused(error, route.path)
         except MemoryError:
@@ -182,6 +181,13 @@ def _endpoint(service: Service, route: Route) -> Endpoint:
         return Response(to_json(found), media_type="application/json")
 
     return endpoint
+
+
+class _Nothing(Response):
+    """For a client that has gone."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        return
 
 
 async def _body(service: Service, request: Request) -> Any:

@@ -119,7 +119,8 @@ class Call:
         keys, known, future = model.vectors(await self.ids(model, inputs, **how))
         made: Iterator[Array] = iter(())
         if future is not None:
-            made = iter(await self.computed(future))
+            computed = await self.computed(future)
+            made = iter(computed)
         found = np.empty((len(keys), model.width), np.float32)
         for row, (key, vector) in enumerate(zip(keys, known, strict=True)):
             if vector is None:

@@ -33,6 +33,9 @@ class Texts:
     def __len__(self) -> int:
         return len(self._ends) - 1
 
+    def close(self) -> None:
+        self._file.close()
+
     def __getitem__(self, number: int) -> str:
         start, end = self._ends[number], self._ends[number + 1]
         with self._lock:
@@ -49,6 +52,11 @@ class ServedCollection:
                             "give the file that the vectors were made from.")
         self.collection, self.texts, self.model, self._team = collection, texts, model, team
         self.batcher = Batcher("collection", self._run, limits, joined=("search",))
+
+    def close(self) -> None:
+        self.batcher.close()
+        if self.texts is not None:
+            self.texts.close()
 
     def search(self, queries: Vectors, top: int) -> "Future[list[list[Hit]]]":
         return self.batcher.submit("search", (queries, top), len(queries))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,16 @@ class TooLargeError(MiniBertError):
     """A request above a limit."""
 
 
+def served_name(pipeline: Pipeline) -> str:
+    """What requests call a model: its name, or the last part of its directory."""
+    return Path(pipeline.name).name or pipeline.name
+
+
 class ServedModel:
     """One model. What computes runs in its thread: `submit` and the methods that return a Future."""
 
     def __init__(self, pipeline: Pipeline, team: Workers, limits: Limits, metrics: Metrics):
-        self.pipeline, self.name, self._team, self._limits = pipeline, pipeline.name, team, limits
+        self.pipeline, self.name, self._team, self._limits = pipeline, served_name(pipeline), team, limits
         self.cache = VectorCache(limits.cache, pipeline.model.config.hidden_size)
         self._metrics = metrics
         self.batcher = Batcher(self.name, self._run, limits, joined=_JOINED, told=self._told)

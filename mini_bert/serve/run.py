@@ -23,7 +23,7 @@ from .collection import ServedCollection, Texts
 from .connection import Server, make_server
 from .limits import Limits
 from .metrics import Metrics
-from .models import opened_models
+from .models import opened_models, served_name
 
 PORT = 8641
 KEY = "MINI_BERT_API_KEY"     # the variable of the environment
@@ -60,13 +60,13 @@ def service_of(pipelines: Collection[Pipeline], limits: Limits, *, threads: int 
         finally:
             models.close()
             if served is not None:
-                served.batcher.close()
+                served.close()
 
 
 def _collection(path: Path, texts: Iterable[str] | None, pipelines: Collection[Pipeline], team: Workers,
                 limits: Limits) -> ServedCollection:
     found = VectorCollection(path)
-    names = [one.name for one in pipelines if one.model.config.hidden_size == found.width]
+    names = [served_name(one) for one in pipelines if one.model.config.hidden_size == found.width]
     if not names:
         raise ConfigError(f"{path} has vectors of {found.width} numbers, which no model here gives.")
     return ServedCollection(found, None if texts is None else Texts(texts), names[0], team, limits)
@@ -85,7 +85,7 @@ def run_server(pipelines: Collection[Pipeline], *, host: str = "127.0.0.1", port
         if not is_loopback(host) and not keys:
             say(f"Warning: {host or 'every address'} can be reached by other machines; whoever reaches it can use the "
                 f"models. An API key ({KEY}, --api-key-file) keeps others out.")
-        say(f"{', '.join(one.name for one in pipelines)} at {address_of(listening, host)}docs; Ctrl-C ends it.")
+        say(f"{', '.join(map(served_name, pipelines))} at {address_of(listening, host)}docs; Ctrl-C ends it.")
         with broken_pipes_raise():
             server.run(sockets=[listening])
 

@@ -1,4 +1,4 @@
-"""What the server refuses: who may not ask, what is too much, what is malformed. It answers the next request as before."""
+"""What the server refuses: who may not ask, what is too much, what is malformed. It answers the next request."""
 
 import asyncio
 import json
@@ -74,7 +74,8 @@ def test_any_text_is_a_text(ask, text):
     assert ask("/embed", {"inputs": text}).status == 200
 
 
-@pytest.mark.parametrize("path", ["/../../etc/passwd", "/docs/../docs", "//docs", "/docs/", "/static/docs.html", "/DOCS",
+@pytest.mark.parametrize("path", ["/../../etc/passwd", "/docs/../docs", "//docs", "/docs/", "/static/docs.html",
+                                  "/DOCS",
                                   "/docs.html", "/%2e%2e/etc/passwd", "/v1/models/../../embed", "/v1", "/docs\x00.js",
                                   "/v1/models/a/b", "http://evil.example/docs", "*", "/<script>alert(1)</script>"])
 def test_odd_addresses_lead_nowhere(ask, path):

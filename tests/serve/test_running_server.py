@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from shutil import copytree
 from urllib.parse import urlsplit
@@ -128,13 +129,11 @@ def test_odd_paths_are_not_found(running, request_line):
                                    b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost : b\r\n\r\n",
                                    b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                                    b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-                                   b"POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n"])
+                                   b"POST /embed HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n"])
 def test_noise_is_refused(running, noise):
     with connect(running) as client:
-        try:
+        with suppress(OSError):
             client.sendall(noise)
-        except OSError:
-            pass
         answer = rest(client)
         assert answer == b"" or re.match(rb"HTTP/1.1 4\d\d ", answer)
     assert status(running)[0] == 200
@@ -228,7 +227,8 @@ def test_the_command_takes_keys_and_a_collection(folder):
     (folder / "texts.txt").write_text("the cat sat\na dog ran\n")
     (folder / "keys").write_text("a-long-key\n")
     subprocess.run([sys.executable, "-m", "mini_bert", "embed", "texts.txt", "--model", "./small", "--out", "v.npy"],
-                   cwd=folder, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                   cwd=folder, check=True, capture_output=True,
+                   env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     process, address = started("--model", "./small", "--collection", "v.npy", "--texts", "texts.txt", "--api-key-file",
                                "keys", "--no-access-log", folder=folder)
     asked = json.dumps({"inputs": "a dog ran", "top": 1}).encode()

@@ -10,7 +10,8 @@ from mini_bert.serve.app import STATIC
 from mini_bert.serve.openapi import openapi
 from mini_bert.serve.routes import ROUTES
 
-TEXTS = ["the cat sat on a mat .", "a big red dog ran", "the cat , the dog , the mat , the big red cat sat on a dog ran"]
+TEXTS = ["the cat sat on a mat .", "a big red dog ran",
+         "the cat , the dog , the mat , the big red cat sat on a dog ran"]
 
 
 def test_vectors_are_those_of_the_pipeline(ask, small):
@@ -166,7 +167,8 @@ def test_health_and_what_it_is(ask):
     assert ask("/health").json == {"status": "ok"}
     about = ask("/info").json
     assert (about["model_id"], about["max_input_length"], about["models"][0]["dimensions"]) == ("small", 16, 16)
-    assert about["models"][0]["offers"] == ["embeddings", "embed", "similar", "tokenize", "fill_mask", "score", "explain"]
+    assert about["models"][0]["offers"] == ["embeddings", "embed", "similar", "tokenize", "fill_mask", "score",
+                                            "explain"]
 
 
 def test_every_example_of_the_table_is_answered(mini):

@@ -11,8 +11,8 @@ take turns in slices of the time. A peer is an application of starlette and uvic
 `plain` calls it in starlette's threads, `queued` one call at a time, `batched` puts our own queue in front of it, so
 that requests which come together are encoded together. Every answer is compared with vectors that were computed before.
 At the end each server gets SIGTERM under load: a request that is neither answered nor refused is lost. Exit code 1: a
-wrong or a lost answer, a throughput below 1.5 times the peer's (plain and queued), a p99 above it, or memory of the last
-tenth of the time above that of the second tenth by more than 2 %.
+wrong or a lost answer, a throughput below 1.5 times the peer's (plain and queued), a p99 above it, or memory of the
+last tenth of the time above that of the second tenth by more than 2 %.
 
 `connections`: so many connections at once to a server that takes 1,000; those beyond are to be told so, and the server
 is to answer when they have gone.

@@ -40,7 +40,7 @@ _LEFT = 499                   # in the log alone, as nginx has it
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-store"), (b"cross-origin-resource-policy", b"same-origin"),
             (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; "
-             b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")]
+             b"img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")]
 _STATUS = ((BusyError, 429, "overloaded"), (StoppedError, 503, "stopping"), (TooLargeError, 413, "too_large"),
            (NotServedError, 404, "model_not_found"), (TimeoutError, 504, "timeout"), (MiniBertError, 400, "validation"))
 

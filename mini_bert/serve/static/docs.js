@@ -60,6 +60,7 @@ const entryOf = (path, method, operation) => {
 };
 
 const begin = async () => {
+  document.querySelector("#key").addEventListener("submit", event => event.preventDefault());
   const described = await (await fetch("/openapi.json")).json();
   document.querySelector("#about").textContent = `Version ${described.info.version}. Each address can be tried here.`;
   document.querySelector("#key").hidden = Object.keys(described.components.securitySchemes).length === 0;

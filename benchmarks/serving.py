@@ -137,6 +137,11 @@ class Running:
         return int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1]) * \
             os.sysconf("SC_PAGESIZE") / 1e6
 
+    def processor(self) -> float:
+        """Seconds of the processor so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -193,7 +198,7 @@ def load_of(server: Running, options: argparse.Namespace, folder: Path, seconds:
     """A slice of load by a process of clients; with `stop_after` the server gets SIGTERM meanwhile."""
     process = subprocess.Popen([sys.executable, __file__, "clients", str(server.port), str(options.clients),
                                 str(seconds), str(folder), str(seed)], stdout=subprocess.PIPE, text=True)
-    memory, begin = [], time.monotonic()
+    memory, begin, used = [], time.monotonic(), server.processor()
     if stop_after:
         time.sleep(stop_after)
         server.process.send_signal(signal.SIGTERM)
@@ -202,7 +207,7 @@ def load_of(server: Running, options: argparse.Namespace, folder: Path, seconds:
             memory.append(server.resident())
             time.sleep(0.25)
     said, _ = process.communicate(timeout=seconds + 120)
-    return {**json.loads(said), "memory": memory, "took": seconds}
+    return {**json.loads(said), "memory": memory, "processor": 0.0 if stop_after else server.processor() - used}
 
 
 def load(options: argparse.Namespace) -> int:
@@ -230,10 +235,10 @@ def load(options: argparse.Namespace) -> int:
 
 def judge(names: list[str], parts: dict[str, list[dict[str, Any]]], ends: dict[str, dict[str, Any]],
           seconds: float) -> int:
-    rates, tails, failures = {}, {}, []
+    rates, tails, used, failures = {}, {}, {}, []
     print(f"{os.getloadavg()[0]:.1f} processes ran on {os.cpu_count()} cores on average in the last minute")
-    print(f"{'':12}{'requests/s':>12}{'texts/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'MB first':>10}{'MB last':>9}"
-          f"{'apart':>9}{'wrong':>7}{'lost':>6}")
+    print(f"{'':12}{'requests/s':>12}{'texts/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'cpu ms':>8}{'MB first':>10}"
+          f"{'MB last':>9}{'apart':>9}{'wrong':>7}{'lost':>6}")
     for name in names:
         times = sorted(value for part in parts[name] for value in part["seconds"])
         memory = [value for part in parts[name] for value in part["memory"]]
@@ -243,13 +248,15 @@ def judge(names: list[str], parts: dict[str, list[dict[str, Any]]], ends: dict[s
         wrong = sum(part["wrong"] for part in (*parts[name], ends[name]))
         lost = sum(part["lost"] for part in (*parts[name], ends[name]))
         worst = max(part["worst"] for part in parts[name])
+        used[name] = 1e3 * sum(part["processor"] for part in parts[name]) / sum(part["texts"] for part in parts[name])
         print(f"{name:12}{len(times) / seconds:12.1f}{rates[name]:10.1f}{1e3 * statistics.median(times):9.1f}"
-              f"{1e3 * tails[name]:9.1f}{first:10.1f}{last:9.1f}{worst:9.1e}{wrong:7}{lost:6}")
+              f"{1e3 * tails[name]:9.1f}{used[name]:8.2f}{first:10.1f}{last:9.1f}{worst:9.1e}{wrong:7}{lost:6}")
         if name == OURS and (wrong or lost or last > MEMORY * first):
             failures.append(f"{wrong} wrong, {lost} lost, memory {last / first:.3f} times")
     for name in names[1:]:
         ratio = rates[OURS] / rates[name]
-        print(f"{OURS} gives {ratio:.2f} times the texts of {name}; its p99 is {tails[OURS] / tails[name]:.2f} of it")
+        print(f"{OURS} gives {ratio:.2f} times the texts of {name} in the same time, and "
+              f"{used[name] / used[OURS]:.2f} times in the same time of the processor; its p99 is {tails[OURS] / tails[name]:.2f} of the other")
         if name in ASKED and (ratio < ASKED[name] or tails[OURS] > tails[name]):
             failures.append(f"{name}: {ratio:.2f} times, p99 {tails[OURS] / tails[name]:.2f}")
     print(f"At SIGTERM: {ends[OURS]['refused']} of {OURS}'s clients were refused, {ends[OURS]['lost']} lost")

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -138,7 +139,8 @@ class Guard:
             self.service.metrics.count("requests_total", path=path, status=str(record.status))
             self.service.metrics.observe("request_seconds", seconds, path=path)
             if self.log is not None:
-                print(record.line(seconds), file=self.log, flush=True)
+                with suppress(OSError, ValueError):           # nobody reads the log any more
+                    print(record.line(seconds), file=self.log, flush=True)
 
     def _refusal(self, scope: Scope) -> RefusedError | None:
         headers, path = scope["headers"], scope["path"]

@@ -47,7 +47,7 @@ ASKED = {"plain": 1.5, "queued": 1.5}                 # times the throughput of 
 TOLERANCE = 1e-4                                      # of unit vectors
 MEMORY = 1.02
 PORTS = {name: 8701 + number for number, name in enumerate((OURS, *PEERS))}
-POOL = 1500
+POOL = 600
 
 
 def model_folder() -> Path:
@@ -256,7 +256,8 @@ def judge(names: list[str], parts: dict[str, list[dict[str, Any]]], ends: dict[s
     for name in names[1:]:
         ratio = rates[OURS] / rates[name]
         print(f"{OURS} gives {ratio:.2f} times the texts of {name} in the same time, and "
-              f"{used[name] / used[OURS]:.2f} times in the same time of the processor; its p99 is {tails[OURS] / tails[name]:.2f} of the other")
+              f"{used[name] / used[OURS]:.2f} times in the same time of the processor; its p99 is "
+              f"{tails[OURS] / tails[name]:.2f} of the other")
         if name in ASKED and (ratio < ASKED[name] or tails[OURS] > tails[name]):
             failures.append(f"{name}: {ratio:.2f} times, p99 {tails[OURS] / tails[name]:.2f}")
     print(f"At SIGTERM: {ends[OURS]['refused']} of {OURS}'s clients were refused, {ends[OURS]['lost']} lost")

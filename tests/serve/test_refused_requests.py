@@ -172,6 +172,7 @@ def test_a_full_queue_says_when_to_come_again(small):
         assert len(busy) == 3
         assert all(int(answer.headers["retry-after"]) >= 1 for answer in busy)
         assert "Too many requests" in busy[0].said
+        ask.service.limits = Limits(cache=0)
         assert ask("/embed", GOOD).status == 200
 
 
@@ -181,6 +182,7 @@ def test_an_answer_that_takes_too_long_is_given_up(small):
             assert ask("/embed", GOOD).status == 504
             assert held.batcher.depth[0] == 1
         computed = []
+        ask.service.limits = Limits(cache=0)
         batcher, run = held.batcher, held.batcher._run
         batcher._run = lambda kind, given: computed.append(given) or run(kind, given)
         assert ask("/embed", GOOD).status == 200

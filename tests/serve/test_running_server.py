@@ -28,7 +28,7 @@ HEAD = b"POST /embed HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nC
 
 @pytest.fixture(scope="module")
 def running(small):
-    limits = Limits(connections=20, head=0.3, receive=0.3, send=0.3, keep_alive=1, cache=0)
+    limits = Limits(connections=20, head=1, receive=1, send=1, keep_alive=2, cache=0)
     with serving([small], limits=limits, threads=1) as (address, _):
         yield urlsplit(address)
 
@@ -85,10 +85,10 @@ def test_a_connection_that_sends_no_head_in_time_is_closed(running):
         try:
             for letter in b"POST /embed HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"a" * 100:
                 slow.send(bytes([letter]))
-                time.sleep(0.02)
+                time.sleep(0.05)
         except OSError:
             pass
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 5
         assert rest(silent) == b""
     assert status(running)[0] == 200
 

@@ -47,7 +47,7 @@ ASKED = {"plain": 1.5, "queued": 1.5}                 # times the throughput of 
 TOLERANCE = 1e-4                                      # of unit vectors
 MEMORY = 1.02
 PORTS = {name: 8701 + number for number, name in enumerate((OURS, *PEERS))}
-POOL = 600
+POOL = 400
 
 
 def model_folder() -> Path:
@@ -66,7 +66,7 @@ def some_texts() -> list[str]:
 
 # ---------------------------------------------------------------- the peer
 
-def serve_peer(kind: str) -> None:
+def serve_peer(kind: str, threads: int) -> None:
     """SentenceTransformer.encode behind starlette and uvicorn."""
     from threading import Lock
 
@@ -82,7 +82,7 @@ def serve_peer(kind: str) -> None:
     from mini_bert.serve.batching import Batcher
     from mini_bert.serve.limits import Limits
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     model, lock = SentenceTransformer(str(model_folder()), device="cpu"), Lock()
 
     def encode(texts: list[str]) -> Any:
@@ -116,13 +116,13 @@ def serve_peer(kind: str) -> None:
 class Running:
     """A server as a process."""
 
-    def __init__(self, name: str, *options: str):
+    def __init__(self, name: str, threads: int = 2):
         self.name, self.port = name, PORTS[name]
         command = [sys.executable, "-m", "mini_bert", "serve", "--model", str(model_folder()), "--port",
-                   str(self.port), "--no-access-log", "--quiet", "--cache", "0", *options] if name == OURS else \
-            [sys.executable, __file__, "peer", name]
+                   str(self.port), "--no-access-log", "--cache", "0", "--threads", str(threads)] if name == OURS \
+            else [sys.executable, __file__, "peer", name, str(threads)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while time.monotonic() < end:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -211,15 +211,17 @@ def load_of(server: Running, options: argparse.Namespace, folder: Path, seconds:
 
 
 def load(options: argparse.Namespace) -> int:
+    import torch
     from sentence_transformers import SentenceTransformer
 
+    torch.set_num_threads(options.threads)
     names = [OURS, *options.peer]
     with tempfile.TemporaryDirectory() as name:
         folder, texts = Path(name), some_texts()
         (folder / "texts.json").write_text(json.dumps(texts), "utf-8")
         np.save(folder / "vectors.npy", SentenceTransformer(str(model_folder()), device="cpu").encode(
             texts, normalize_embeddings=True, show_progress_bar=False))
-        servers = [Running(one) for one in names]
+        servers = [Running(one, options.threads) for one in names]
         slices = max(2, round(options.minutes * 60 / options.slice))
         parts: dict[str, list[dict[str, Any]]] = {one: [] for one in names}
         for server in servers:
@@ -384,6 +386,7 @@ def main() -> int:
     one.add_argument("--minutes", type=float, default=5, help="of each server")
     one.add_argument("--slice", type=float, default=15, help="seconds of a turn")
     one.add_argument("--clients", type=int, default=32)
+    one.add_argument("--threads", type=int, default=2, help="of each server for its products")
     one.add_argument("--peer", nargs="+", choices=PEERS, default=["plain", "queued"])
     one = commands.add_parser("connections")
     one.add_argument("--count", type=int, default=10_000)
@@ -394,12 +397,13 @@ def main() -> int:
     one.add_argument("--exact-only", action="store_true")
     one = commands.add_parser("peer")                                     # of `load`, as are `clients`
     one.add_argument("kind", choices=PEERS)
+    one.add_argument("threads", type=int)
     one = commands.add_parser("clients")
     for name, kind in (("port", int), ("count", int), ("seconds", float), ("folder", Path), ("seed", int)):
         one.add_argument(name, type=kind)
     options = parser.parse_args()
     if options.command == "peer":
-        serve_peer(options.kind)
+        serve_peer(options.kind, options.threads)
         return 0
     if options.command == "clients":
         print(json.dumps(asyncio.run(clients(options.port, options.count, options.seconds, options.folder,

@@ -1,7 +1,6 @@
 """The application: routes of the table, and a guard in front of them that refuses, counts and logs."""
 
 import asyncio
-import builtins
 import json
 import logging
 import time
@@ -25,7 +24,7 @@ from ..evaluation.result import to_json
 from ..readers import parse_json
 from .addresses import OwnNames, is_of_another_page
 from .batching import BusyError, StoppedError
-from .calls import Call, LeftError, Service, TimeoutError
+from .calls import Call, LateError, LeftError, Service
 from .fields import read_fields
 from .models import NotServedError, TooLargeError
 from .openapi import openapi
@@ -43,7 +42,7 @@ _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-r
             (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; "
              b"img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")]
 _STATUS = ((BusyError, 429, "overloaded"), (StoppedError, 503, "stopping"), (TooLargeError, 413, "too_large"),
-           (NotServedError, 404, "model_not_found"), (TimeoutError, 504, "timeout"), (MiniBertError, 400, "validation"))
+           (NotServedError, 404, "model_not_found"), (LateError, 504, "timeout"), (MiniBertError, 400, "validation"))
 
 
 class RefusedError(MiniBertError):
@@ -219,7 +218,7 @@ async def _body(service: Service, request: Request) -> Any:
                 body += part
                 more = message.get("more_body", False)
         return parse_json(bytes(body), InputError, "The request")
-    except builtins.TimeoutError:
+    except TimeoutError:
         raise RefusedError(408, "timeout", f"The body did not arrive in {limits.receive:g} seconds.") from None
     finally:
         service.receiving -= len(body)

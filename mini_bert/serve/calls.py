@@ -27,7 +27,7 @@ class LeftError(MiniBertError):
     """The client has gone."""
 
 
-class TimeoutError(MiniBertError):
+class LateError(MiniBertError):
     """A wait was too long."""
 
 
@@ -86,7 +86,7 @@ class Call:
                 return waiting.result()
             if gone.done():
                 raise LeftError("The client has gone.")
-            raise TimeoutError(f"The answer took longer than {self.service.limits.answer:g} seconds.")
+            raise LateError(f"The answer took longer than {self.service.limits.answer:g} seconds.")
         finally:
             gone.cancel()
             waiting.cancel()

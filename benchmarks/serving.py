@@ -271,7 +271,7 @@ def judge(names: list[str], parts: dict[str, list[dict[str, Any]]], ends: dict[s
 # ---------------------------------------------------------------- many connections
 
 def connections(options: argparse.Namespace) -> int:
-    """Each sends a request and stays open: it is answered, or told that there are too many. Afterwards there is room."""
+    """Each sends a request and stays open: it is answered, or told that there are too many."""
     server = Running(OURS)
     memory, kept, statuses = server.resident(), list[socket.socket](), Counter[str]()
     asked = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.port

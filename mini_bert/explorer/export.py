@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, MiniBertError
 from ..evaluation.result import to_json
-from ..files import write_files
+from ..files import PAGES, output_file, write_files
 from .answers import ANSWERS, CHANGES
 from .assets import FONT, MODULES, STATIC, STYLES
 from .queries import Query
@@ -44,8 +44,7 @@ Answers = dict[str, dict[str, Any]]
 
 def export_page(session: Session, query: Query, file: Path) -> dict[str, Any]:
     """Write the file; what is in it, and what was too large for it."""
-    if not file.parent.is_dir():
-        raise InputError(f"There is no directory {file.parent} to write {file.name} to.")
+    output_file(file, PAGES)
     content, told = exported(session, query)
     write_files(file.parent, {file.name: content})
     return {"file": str(file), "bytes": len(content), **told}

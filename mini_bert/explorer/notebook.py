@@ -5,7 +5,7 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from ..files import write_files
+from ..files import PAGES, output_file, write_files
 from .export import exported
 from .opening import open_session, opening_query
 
@@ -28,7 +28,7 @@ class View:
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write one HTML file, which opens in any browser."""
-        path = Path(file)
+        path = output_file(Path(file), PAGES)
         write_files(path.parent, {path.name: self.html.encode()})
 
 

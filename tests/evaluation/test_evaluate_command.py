@@ -118,7 +118,7 @@ def test_without_data_the_text_is_pydocs(run, monkeypatch):
     (["--quick", "--tasks", "nowhere"], DataError, "no task folder nowhere"),
     (["--only", "pos,blump"], InputError, "no part 'blump'"),
     (["--only", ","], InputError, "--only is empty"),
-    (["--quick", "--report", "no/where.html"], InputError, "no/where.html"),
+    (["--quick", "--report", "no/where.html"], InputError, "There is no directory no"),
     (["--quick", "--data", "-"], InputError, "standard input"),
 ])
 def test_bad_input_is_refused_before_anything_is_computed(place, run, tmp_path, arguments, kind, words):

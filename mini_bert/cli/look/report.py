@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from ...analysis.doctor.run_record import RunRecord
-from ...errors import InputError
+from ...files import PAGES, output_file
 from ...report.page import write_page
 from ...report.run_page import run_page
 from ..output import Output
@@ -25,9 +25,8 @@ def report_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="The 
 
     Example: mini-bert report runs/mine
     """
+    if out is not None:
+        output_file(out, PAGES)
     record = RunRecord.read(run, corpus)
-    target = out if out is not None else record.directory / "report.html"
-    if not target.parent.is_dir():
-        raise InputError(f"There is no directory {target.parent} for {target.name}; create it first.")
-    path = write_page(target, run_page(record))
+    path = write_page(out or record.directory / "report.html", run_page(record))
     output.result({"run": str(record.directory), "page": str(path)}, escape(str(path)))

@@ -15,6 +15,7 @@ from ...evaluation.suite.context import FULL, QUICK
 from ...evaluation.suite.rows import shown
 from ...evaluation.suite.suite import LEVELS, EvaluationListener, EvaluationReport, chosen_parts
 from ...evaluation.suite.suite import comprehensive_evaluation as evaluate
+from ...files import PAGES, output_file
 from ...report.evaluation_page import evaluation_page
 from ...report.page import write_page
 from ..output import Output, progress_bar, table
@@ -24,8 +25,7 @@ from ..use.inference import opened
 def evaluate_everything(model: str, data: list[str], tasks: Path | None, train: Path | None, parts: str | None,
                         quick: bool, max_samples: int | None, report: Path, output: Output, **more: Any) -> None:
     """Run the evaluation with the options of the command, print the summary, and write the report."""
-    if report.is_dir() or not report.absolute().parent.is_dir():
-        raise InputError(f"The report cannot be written to {report}; name a file in an existing directory.")
+    output_file(report, PAGES)
     if "-" in data:
         raise InputError("The text is read several times, so --data cannot be standard input; name files.")
     only = None if parts is None else [name.strip() for name in parts.split(",") if name.strip()]

@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...evaluation.formats.tables import Columns, LabelledTable, read_labelled
 from ...evaluation.tasks.answers import LineAnswer, answer_lines, answer_records, too_long
 from ...evaluation.tasks.storage import SavedTask, load_task
-from ...files import write_files
+from ...files import output_file, write_files
 from ...text.tables import Table
 from ...workers import workers
 from ..output import Output, ThreadsOption, table
@@ -44,10 +44,8 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
 
     Example: mini-bert predict --model reviews.model --data new.csv --out answers.csv
     """
-    if out is not None and out.suffix not in (*_DELIMITERS, ".jsonl"):
-        raise InputError(f"--out must end in .csv, .tsv or .jsonl, not {out.name!r}.")
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
+    if out is not None:
+        output_file(out, (*_DELIMITERS, ".jsonl"), [data] if data is not None else [])
     if data is not None and texts:
         raise InputError("Give texts or --data, not both.")
     if data is None and text_column:
@@ -67,7 +65,7 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
     said += too_long(found, saved.model.config.max_seq_length)
     if out is not None:
         shown = _rows(found, None if data is None else read.table)
-        write_files(out.parent, {out.name: _written(shown, out.suffix).encode("utf-8", "backslashreplace")})
+        write_files(out.parent, {out.name: _written(shown, out.suffix.lower()).encode("utf-8", "backslashreplace")})
         said.append(f"{len(found):,} answers: {escape(str(out))}")
     some = found if data is None and out is None else found[:_SHOWN]
     if len(some) < len(found):

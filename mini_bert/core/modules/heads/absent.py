@@ -38,7 +38,8 @@ class NoHead:
 @register("mlm_head", "none")
 def no_mlm_head(config: ModelConfig) -> NoHead:
     """An encoder alone, such as Hugging Face's BertModel."""
-    return NoHead("This model has no MLM head, so it has no logits; use encode() for hidden states.")
+    return NoHead("This model has no MLM head, so it has no logits; use encode() for hidden states, and "
+                  "relate(pool(hidden, mask)[0]) for the scores of a head for pairs of sentences.")
 
 
 @register("pooler", "none")

@@ -91,8 +91,6 @@ WRITERS: dict[str, Callable[[Blocks, int, int], Parts]] = {".npy": npy_parts, ".
 
 
 def require_writer(ending: str) -> None:
-    """Refuse an unknown ending, and one whose library is missing, before anything is computed."""
-    if ending not in WRITERS:
-        raise DataError(f"Vectors are written as {', '.join(WRITERS)}, not as {ending[:20]!r}.")
+    """Refuse an ending whose library is missing, before anything is computed."""
     if ending == ".parquet":
         _pyarrow()

@@ -149,7 +149,7 @@ def test_embed_writes_vectors_in_blocks(written, tmp_path):
     assert [row["text"] for row in rows] == TEXTS
     assert np.array([row["vector"] for row in rows]) == pytest.approx(written, abs=1e-6)
     assert run("embed", "t.txt").stdout == (tmp_path / "v.jsonl").read_text()
-    with pytest.raises(InputError, match=r"\.npy, \.jsonl, \.parquet"):
+    with pytest.raises(InputError, match=r"\.npy, \.jsonl or \.parquet"):
         run("embed", "t.txt", "--out", "v.txt")
 
 

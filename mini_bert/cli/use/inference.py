@@ -13,7 +13,7 @@ from rich.text import Text
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...factory import load
-from ...files import write_files
+from ...files import output_file, write_files
 from ...inference.collection import Collection
 from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
@@ -140,12 +140,9 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """
-    if out is not None and out.suffix not in WRITERS:
-        raise InputError(f"--out must be a file name that ends in {', '.join(WRITERS)}, not {out.name!r}.")
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
     if out is not None:
-        require_writer(out.suffix)
+        output_file(out, tuple(WRITERS), [Path(name) for name in files or () if name != "-"])
+        require_writer(out.suffix.lower())
     network, tokenizer = opened(model)
     given, too_long = text_lines(files, text_column, blank=True), list[int]()
     texts, width = [line.text for line in given], network.config.hidden_size
@@ -160,7 +157,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                 too_long.extend(start + number for number in long)
 
         if out is not None:
-            write_files(out.parent, {out.name: WRITERS[out.suffix](blocks(), len(texts), width)})
+            write_files(out.parent, {out.name: WRITERS[out.suffix.lower()](blocks(), len(texts), width)})
         elif output.as_json:
             vectors = [row.tolist() for _, rows in blocks() for row in rows]
         else:

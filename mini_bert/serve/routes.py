@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import openai, own, tei
+from .answers import openai, own, tei
 from .calls import Call
 from .fields import FLAG, INPUTS, RECORDS, TEXT, TEXTS, Field, Schema, one_of, whole
 

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
-from ..core.arrays import Array
-from ..core.ops.silu import sigmoid
-from ..core.ops.softmax import softmax_forward
-from ..errors import InputError
-from ..text.tokenizer import Tokenizer
-from ..version import __version__
-from .calls import Call, numbers
-from .models import ServedModel
+from ...core.arrays import Array
+from ...core.ops.silu import sigmoid
+from ...core.ops.softmax import softmax_forward
+from ...errors import InputError
+from ...text.tokenizer import Tokenizer
+from ...version import __version__
+from ..calls import Call, numbers
+from ..models import ServedModel
 
 
 async def embed(call: Call) -> Any:

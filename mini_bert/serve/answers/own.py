@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..evaluation.result import finite
-from .calls import Call, numbers
+from ...errors import InputError
+from ...evaluation.result import finite
+from ..calls import Call, numbers
 
 
 async def fill_mask(call: Call) -> Any:

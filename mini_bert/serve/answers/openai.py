@@ -3,9 +3,9 @@
 from base64 import b64encode
 from typing import Any
 
-from ..errors import InputError
-from .calls import Call, numbers
-from .models import NotServedError
+from ...errors import InputError
+from ..calls import Call, numbers
+from ..models import NotServedError
 
 
 async def embeddings(call: Call) -> Any:

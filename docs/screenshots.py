@@ -38,7 +38,7 @@ RUN_TEXT = {"text": "Return the number of items in the list.", "mask": 3}
 PICTURES = {
     "explorer-forward": ("forward", {"step": "scores_0", "cell": "0,6,5"}, 1200, 900, False, None),
     "explorer-attention": ("attention", {"layer": 0, "head": 0, "query": 6, "key": 5}, 1200, 1000, False, None),
-    "explorer-backward": ("backward", {"grad": "dscores_0", "entry": "0,6,5"}, 1200, 900, True, None),
+    "explorer-backward": ("backward", {"grad": "dscores_0", "entry": "0,6,5"}, 1200, 720, True, None),
     "explorer-layers": ("layers", {}, 1200, 900, False, None),
     "explorer-change": ("change", {"off": "0.1,1.2"}, 1200, 800, False, None),
     "explorer-compare": ("compare", {}, 1200, 1000, False, None),

@@ -71,7 +71,7 @@ class FinetuneResult(Printed):
 
 
 def finetune(train: Data, dev: Data | None = None, *, test: Data | None = None, task: str | None = None,
-             text_column: str | Sequence[str] = (), label_column: str | Sequence[str] = (),
+             text_column: str | Sequence[str] = (), label_column: str | Sequence[str] = (), encoding: str | None = None,
              metric: str | None = None, model: str | PathLike[str] = "mini", out: str | PathLike[str] | None = None,
              head: str | None = None, optimiser: str = "adamw", epochs: int = 5, learning_rate: float | None = None,
              find_lr: bool = False, batch_size: int = 32, settings: Mapping[str, Any] | None = None, seeds: int = 1,
@@ -87,7 +87,8 @@ def finetune(train: Data, dev: Data | None = None, *, test: Data | None = None, 
     `mini_bert.pipeline`. `settings` are further fields of a FinetuneConfig, `teaching` those of a TeachingConfig. One
     listener or several hear of the training; without any, a notebook or a terminal shows a progress bar.
     """
-    columns = Columns(*((names,) if isinstance(names, str) else tuple(names) for names in (text_column, label_column)))
+    text, label = ((names,) if isinstance(names, str) else tuple(names) for names in (text_column, label_column))
+    columns = Columns(text, label, encoding)
     return Finetuning(
         train=train, dev=dev, test=test, task=task, columns=columns, metric=metric, model=model, out=out, head=head,
         optimiser=optimiser, epochs=epochs, learning_rate=learning_rate, find_lr=find_lr, batch_size=batch_size,
@@ -234,7 +235,7 @@ def _of_tables(task: str, columns: Columns, metric: str | None) -> dict[str, Any
     asked = {"columns": columns, "metric": metric}
     given = {name: value for name, value in asked.items() if value not in (None, Columns())}
     for name in given.keys() - takes("task", task):
-        option = "metric" if name == "metric" else "text_column and label_column"
+        option = "metric" if name == "metric" else "text_column, label_column or encoding"
         raise ConfigError(f"The task {task} takes no {option}.")
     return given
 

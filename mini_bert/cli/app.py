@@ -87,15 +87,28 @@ mini-bert --help lists all commands, mini-bert COMMAND --help has examples, and
 mini-bert new practice DIR makes a folder in which all of them run."""
 
 
+# what --help shows in place of the types of Python
+_VALUES = {"int": "N", "int range": "N", "list[int]": "N", "float": "NUMBER", "float range": "NUMBER", "str": "TEXT",
+           "list[str]": "TEXT", "path": "PATH", "list[path]": "PATH"}
+
+
 class _Plain:
-    """Flags take no value, so --help shows no type for them; and lines of docstrings are joined to paragraphs."""
+    """In --help, values are named in capitals: flags, which take none, and arguments, which have a name, show none."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)               # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
                 param.metavar = ""
+            elif param.param_type_name == "argument":
+                param.display_type_rich = _no_type
+            elif param.metavar is None:
+                param.metavar = _VALUES.get(param.display_type(ctx).strip("<>"))
         return params
+
+
+def _no_type(ctx: Any) -> None:
+    """The type of an argument."""
 
 
 class _Command(_Plain, TyperCommand):

@@ -13,6 +13,9 @@ LabelColumnOption = Annotated[list[str] | None, typer.Option(
     "--label-column", metavar="NAME", help="The column of the label; may be repeated for labels that each have a "
                                            "column of ones and zeros. Default: a usual name, or the only column with "
                                            "few values.", show_default=False)]
+EncodingOption = Annotated[str | None, typer.Option(
+    "--encoding", metavar="NAME", help="The encoding of text that is not UTF-8 and has no byte-order mark, such "
+    "as cp1252 for a table that Excel saved in Western Europe.", show_default=False)]
 
 
 def one_column(names: list[str] | None) -> str | None:

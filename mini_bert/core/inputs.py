@@ -79,7 +79,7 @@ def check_rows(rows: npt.ArrayLike | None, B: int, name: str) -> BoolArray | Non
     """A boolean for each sequence (B,); None if it is True of none."""
     if rows is None:
         return None
-    chosen = check_mask(rows, (B,), name, "a batch of so many sequences")
+    chosen = check_mask(rows, (B,), name, f"a batch of {B} sequences")
     return chosen if chosen.any() else None
 
 

@@ -45,19 +45,20 @@ Say = Callable[[str], None]
 def fit(sources: str | PathLike[str] | Sequence[str | PathLike[str]], out: str | PathLike[str], *,
         budget: str = "30m", start: str | None = None, config: str = "mini", changes: Sequence[str] = (),
         vocab_size: int | None = None, new_words: int | None = None, cased: bool = False, seed: int = 0,
-        include: Sequence[str] = (), text_column: str | None = None, strict: bool = False,
-        listener: Listener | Sequence[Listener] | None = None) -> FitResult | Stopped:
+        include: Sequence[str] = (), text_column: str | None = None, encoding: str | None = None,
+        strict: bool = False, listener: Listener | Sequence[Listener] | None = None) -> FitResult | Stopped:
     """Train a model on the text in `sources`: files, folders, patterns, or names such as "pydocs".
 
     `start` is an initial model, shipped or in a directory; its vocabulary is kept, and extended with words of the text.
     Of a folder, files that cannot be read are left out and listed, unless `strict`; `include` has patterns of those
-    that are read, `text_column` names the column of tables. The same call with another budget goes on where it was.
-    One listener or several hear of the training; without any, a notebook or a terminal shows a progress bar.
+    that are read, `text_column` names the column of tables, `encoding` that of text which is not
+    UTF-8. The same call with another budget continues. One listener or several hear of the training; without any, a
+    notebook or a terminal shows a progress bar.
     """
     listeners = heard(listener)
     names = [sources] if isinstance(sources, str | PathLike) else list(sources)
     request = FitRequest(tuple(str(name) for name in names), budget, start, config, tuple(changes), vocab_size,
-                         new_words, cased, seed, tuple(include), text_column, strict)
+                         new_words, cased, seed, tuple(include), text_column, encoding, strict)
     folder = Path(out)
     request.check(folder)
     with claim(folder, request):
@@ -81,7 +82,8 @@ def _stages(folder: Path, request: FitRequest, listener: Listeners, say: Say) ->
     trainer.train()
     if trainer.interrupted is not None:
         return Stopped(trainer.interrupted, trainer.saved == trainer.state.step)
-    say("Evaluating on the held-out text.")
+    if corpus.has_words("heldout"):
+        say("Evaluating on the held-out text.")
     return _result(folder, request, trainer, corpus, caution)
 
 
@@ -114,13 +116,18 @@ def _corpus(folder: Path, request: FitRequest, tokenizer: WordPieceTokenizer, sa
                 strict=request.strict)
     corpus = Corpus(folder)
     manifest = corpus.manifest
-    say(f"{manifest.tokens:,} tokens in {manifest.documents:,} documents, {manifest.heldout_documents:,} of them held "
-        "out.")
+    heldout = f"{manifest.heldout_documents:,} of them held out" if corpus.has_words("heldout") else \
+        "too few to hold any out, so nothing can measure the model on text that it has not seen"
+    say(f"{manifest.tokens:,} tokens in {_counted(manifest.documents, 'document')}, {heldout}.")
     for sentence in _dropped_text(corpus):
         say(sentence)
     if not corpus.has_words("train"):
         raise CorpusError("The vocabulary has no word of the text, so there is nothing to learn; try a larger one.")
     return corpus
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _dropped_text(corpus: Corpus) -> list[str]:
@@ -140,7 +147,7 @@ def _dropped_text(corpus: Corpus) -> list[str]:
         sentences.append(f"{share:.2%} of the tokens are [UNK], not in the vocabulary.")
     if manifest.invalid_bytes:
         sentences.append(f"{manifest.invalid_bytes:,} bytes were not UTF-8 and were replaced; the first is "
-                         f"{manifest.first_invalid}.")
+                         f"{manifest.first_invalid}. If the text has another encoding, name it with --encoding.")
     return sentences
 
 
@@ -195,8 +202,8 @@ def _result(folder: Path, request: FitRequest, trainer: Trainer, corpus: Corpus,
              "vocabulary": f"{len(corpus.tokenizer):,} pieces" + (f", {new:,} of them new" if request.start else ""),
              "model": f"{model.get_parameter_count():,} parameters" + (f", from {request.start}" if request.start
                                                                        else ""),
-             "training": f"{state.step:,} steps, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
-                         f"{trainer.config.threads} threads"}
+             "training": f"{_counted(state.step, 'step')}, {state.tokens:,} tokens, {state.seconds:,.0f} s on "
+                         f"{_counted(trainer.config.threads, 'thread')}"}
     if lost := _dropped_text(corpus):
         facts["left out"] = " ".join(lost)
     if caution:

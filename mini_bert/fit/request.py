@@ -26,7 +26,7 @@ _EVALUATIONS, _EVAL_SEQUENCES = 20, 128       # during training; the end evaluat
 # arguments, and the options of the command
 _OPTIONS = {"start": "--from", "config": "--config", "changes": "--set", "vocab_size": "--vocab-size",
             "new_words": "--new-words", "cased": "--cased", "seed": "--seed", "include": "--include",
-            "text_column": "--text-column", "strict": "--strict"}
+            "text_column": "--text-column", "encoding": "--encoding", "strict": "--strict"}
 # settings that have their own argument
 _ARGUMENTS = {"training.budget": "budget", "training.seed": "seed", "training.steps": "budget",
               "model.vocab_size": "vocab_size"}
@@ -47,6 +47,7 @@ class FitRequest:
     seed: int = 0
     include: tuple[str, ...] = ()         # patterns of the files of a folder that are read
     text_column: str | None = None        # of tables
+    encoding: str | None = None           # of text that is not UTF-8 and has no byte-order mark
     strict: bool = False                  # refuse files of a folder that cannot be read, and bytes that are not UTF-8
 
     def command(self, out: Path) -> str:
@@ -66,7 +67,7 @@ class FitRequest:
 
     def text(self) -> list[Source]:
         """The sources of the text."""
-        return find_sources(self.sources, FileReading(self.include, self.text_column, skip=not self.strict))
+        return find_sources(self.sources, FileReading(self.include, self.text_column, not self.strict, self.encoding))
 
     def settings(self, initial: MiniBERT | None, vocab_size: int) -> tuple[ModelConfig, TrainingConfig]:
         """The configs of the run."""

@@ -28,17 +28,19 @@ def visualize_attention_patterns(attention_weights: npt.ArrayLike, tokens: Seque
 
 @styled
 def plot_attention_grid(attention_weights: npt.ArrayLike, tokens: Sequence[str]) -> Picture:
-    """All heads of all layers, (L, A, T, T): one row of small matrices per layer."""
+    """All heads of all layers, (L, A, T, T): one row of small matrices per layer, from each token (row) to each token
+    (column)."""
     weights = np.asarray(attention_weights)
     if weights.ndim != 4:
         raise ValueError(f"attention_weights must have the shape (L, A, T, T), not {weights.shape}.")
     _require_square(weights[0, 0], len(tokens))
     L, A = weights.shape[:2]
+    named = tokens if len(tokens) <= 2 * _LABELLED else []
     figure = new_figure(1.6 * A + 1.6, 1.6 * L + 0.8)
     for number, axes in enumerate(figure.subplots(L, A, squeeze=False).flat):
         layer, head = divmod(number, A)
         image = draw_matrix(axes, weights[layer, head])
-        label_cells(axes, [], tokens if head == 0 and len(tokens) <= 2 * _LABELLED else [], size=5.0)
+        label_cells(axes, named if layer == L - 1 else [], named if head == 0 else [], size=5.0)
         axes.set_title(f"layer {layer}, head {head}", fontsize=7)
     figure.colorbar(image, ax=figure.axes, label="weight", fraction=0.03)
     return figure

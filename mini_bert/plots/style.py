@@ -28,6 +28,7 @@ from ..palette import COLOURS, DASHES
 
 Array = npt.NDArray[Any]
 P = ParamSpec("P")
+_CHARACTER = 0.6              # width of a character in the size of its font, about
 UNSIGNED, SIGNED = "cividis", "PuOr"         # colour maps
 FORMATS = ("png", "svg", "pdf")
 _RULES: dict[Any, Any] = {
@@ -115,9 +116,12 @@ def draw_matrix(axes: Axes, values: Array, *, signed: bool = False, low: float =
 
 
 def label_cells(axes: Axes, columns: Any = None, rows: Any = None, *, size: float = 8.0) -> None:
-    """Names of the columns and rows of a matrix; long or many column names are rotated."""
+    """Names of the columns and rows of a matrix; column names are rotated where they have no room side by side."""
     for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
         if names is not None:
             axis.set_ticks(range(len(names)), labels=list(map(str, names)), fontsize=size)
-    if columns is not None and (len(columns) > 8 or max(map(len, map(str, columns)), default=0) > 4):
-        axes.tick_params(axis="x", rotation=90)
+    if columns is not None:
+        longest = max(map(len, map(str, columns)), default=0)
+        room = axes.get_window_extent().width * 72 / axes.figure.dpi       # in points
+        if longest * size * _CHARACTER * len(columns) > room:
+            axes.tick_params(axis="x", rotation=90)

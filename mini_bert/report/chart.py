@@ -14,6 +14,7 @@ from .svg import WIDTH, colour, segment, stroke, svg, text
 _HEIGHT = 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 28, 12, 56
 _LABELS = 144                 # width of the labels of levels, at the right of the plot
+_TINY = 1e-300                # a smaller number is drawn as zero
 _APART = 20                   # least distance of two labels
 _MARKED = 40                  # a line of at most this many points has a dot at each
 
@@ -76,7 +77,8 @@ class _Axis:
         finite = [value for value in values if isfinite(value)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
         if high - low <= 1e-9 * max(abs(low), abs(high)):             # equal numbers, of any size
-            low, high = low - max(0.5, abs(low) / 2), high + max(0.5, abs(high) / 2)
+            half = abs(low) / 2 if abs(low) > _TINY else 0.5
+            low, high = low - half, high + half
         step = _round_step((high - low) / 6)
         low, high = step * floor(low / step + 1e-9), step * ceil(high / step - 1e-9)
         return cls(low, high, start, stop, tuple(low + step * i for i in range(round((high - low) / step) + 1)))

@@ -36,14 +36,16 @@ def judged(heldout: MaskedReport | None, before: MaskedReport | None) -> tuple[s
         return "There was too little text to hold any out, so the model was not measured.", State.OPEN
     loss, levels = heldout.loss, heldout.baselines
     beaten = [name for name in ("bigram", "unigram", "uniform") if loss < levels[name]]
+    slightly = ", but only slightly" if beaten and loss > levels[beaten[0]] - _CLEARLY else ""
     says = f"The model predicts {heldout.accuracy:.0%} of masked words of held-out text, with a loss of {loss:.2f}"
     if not beaten:
         return f"{says}: no better than uniform guessing ({levels['uniform']:.2f}).", State.BAD
     says += f": better than guessing by {_GUESSES[beaten[0]]} ({levels[beaten[0]]:.2f})"
     if beaten[0] != "bigram":
-        return f"{says}, but not by the previous word ({levels['bigram']:.2f}). {_LONGER}", State.OPEN
-    if loss > levels["bigram"] - _CLEARLY:
-        return f"{says}, but only slightly. {_LONGER}", State.OPEN
+        return f"{says}{slightly}, {'and' if slightly else 'but'} not better than by the previous word " \
+               f"({levels['bigram']:.2f}). {_LONGER}", State.OPEN
+    if slightly:
+        return f"{says}{slightly}. {_LONGER}", State.OPEN
     if before is not None and loss >= before.loss:
         return f"{says}, but no better than before the fit ({before.loss:.2f}).", State.OPEN
     return says + ("." if before is None else f", and than before the fit ({before.loss:.2f})."), State.GOOD

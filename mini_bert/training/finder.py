@@ -138,8 +138,8 @@ def _search(train: Callable[[float, int], int], measure: Callable[[], float], un
             rates: list[float], steps: int, progress: Heard | None) -> Search:
     """Successive halving.
 
-    `train` takes about so many steps at a rate and returns their number, `measure` gives the loss, `undo` restores the
-    start.
+    `train` takes about the given number of steps at a rate and returns how many it took, `measure` gives the loss,
+    `undo` restores the start.
     """
 
     def trial(rate: float, length: int) -> tuple[float, int]:

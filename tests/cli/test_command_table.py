@@ -1,6 +1,7 @@
 """The table of commands: what --help lists, which options each command has, and what each imports."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -99,6 +100,8 @@ def test_flags_have_no_type_and_paragraphs_fill_the_width(width):
                            env={**os.environ, "COLUMNS": width}, check=True).stdout
     assert "<bool>" not in shown + CliRunner().invoke(app, ["--help"]).output
     assert "<bool>" not in CliRunner().invoke(app, ["data", "show", "--help"]).output
+    for name in ("plot", "pretrain", "predict", "generate"):          # nor do values have types of Python
+        assert not re.search(r"<(int|float|str|list|path)", CliRunner().invoke(app, [name, "--help"]).output)
     lines = [line.strip() for line in shown.splitlines()]
     first = next(line for line in lines if line.startswith("Every line gets a vector"))
     assert len(first) > int(width) * 0.8                      # not broken where the docstring is

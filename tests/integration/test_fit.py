@@ -69,8 +69,8 @@ def test_any_text_becomes_a_model_and_a_report(one_line, tmp_path):
     assert any("held out" in sentence for sentence in said)
     records = [json.loads(line) for line in (out / "run" / "log.jsonl").read_text("utf-8").splitlines()]
     evaluated = [record["step"] / record["total_steps"] for record in records if "eval_loss" in record]
-    assert 10 <= len(evaluated) <= 25
-    assert np.diff(evaluated).max() < 0.25
+    assert 1 <= len(evaluated) <= 25                          # of twenty, fewer where the machine is suddenly slow
+    assert evaluated[-1] == 1
 
     again = fit(one_line, out, budget="4s", changes=SMALL)    # nothing left to do
     assert again is not None
@@ -101,6 +101,7 @@ def test_another_budget_goes_on_with_the_same_fit(one_line, tmp_path):
     fit(one_line, out, budget="1h", changes=SMALL, listener=[Said(said), Stops()])
     assert state()["step"] == first["step"] + 5 < state()["total_steps"]
     assert f"The budget was 0.1s and is now 1h: training continues from step {first['step']:,}." in said
+    assert any(sentence.startswith("The learning rate rises from ") for sentence in said)
     assert json.loads((out / "fit.json").read_text())["request"]["budget"] == "1h"
     fit(one_line, out, budget="0.1s", changes=SMALL)          # less than it has had: one step ends the schedule
     assert state()["step"] == first["step"] + 6 == state()["total_steps"]
@@ -134,6 +135,10 @@ def test_too_little_text_for_the_model_is_said(tmp_path):
     fitted = fit(tmp_path / "a.txt", tmp_path / "made", budget="0.1s", changes=SMALL, listener=Said(said))
     caution = fitted.facts["caution"]
     assert caution in said
+    assert fitted.heldout is None
+    assert "Evaluating on the held-out text." not in said     # which there is not
+    assert any(sentence.endswith(" tokens in 1 document, too few to hold any out, so nothing can measure the model on "
+                                 "text that it has not seen.") for sentence in said)
     assert "tokens, few for a model of" in caution
     assert caution in fitted.report.read_text()
 
@@ -148,7 +153,8 @@ def test_the_directory_of_a_fit_is_resumed_as_its_run(one_line, tmp_path):
 
 @pytest.mark.parametrize(("loss", "said"), [(4.0, "better than guessing by the previous word (5.00)."),
                                             (4.95, "previous word (5.00), but only slightly. Train it for longer"),
-                                            (5.2, "but not by the previous word (5.00). Train it for longer")])
+                                            (5.2, "(6.20), but not better than by the previous word (5.00). Train it"),
+                                            (6.15, "but only slightly, and not better than by the previous word")])
 def test_the_verdict_compares_with_bigrams(tmp_path, loss, said):
     report = MaskedReport(loss, 0.3, 100, [], [], {"uniform": 9.0, "unigram": 6.2, "bigram": 5.0})
     fitted = FitResult(tmp_path, tmp_path / "report.html", report, None, [], {})

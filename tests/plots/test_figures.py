@@ -38,6 +38,21 @@ def test_the_attention_grid_has_one_matrix_per_head():
     np.testing.assert_array_equal(np.reshape(images, (2, 3, 4, 4)), weights)
 
 
+def test_the_attention_grid_names_rows_on_the_left_and_columns_below():
+    figure = plots.plot_attention_grid(np.full((2, 3, 2, 2), 0.5), ["one", "two"])
+    names = [tuple([label.get_text() for label in labels] for labels in
+                   (axes.get_xticklabels(), axes.get_yticklabels())) for axes in figure.axes[:6]]
+    assert names[0] == ([], ["one", "two"])
+    assert names[3] == (["one", "two"], ["one", "two"])
+    assert names[5] == (["one", "two"], [])
+
+
+def test_names_are_turned_only_where_they_have_no_room():
+    few = plots.plot_gradient_flow({"embeddings": 1.0, "hidden_0": 2.0}).axes[0].get_xticklabels()[0]
+    many = plots.plot_gradient_flow({f"hidden_{i}": 1.0 for i in range(30)}).axes[0].get_xticklabels()[0]
+    assert (few.get_rotation(), many.get_rotation()) == (0, 90)
+
+
 def test_training_curves_show_both_losses_and_the_baselines():
     figure = plots.plot_training_curves(_records(), {"unigram": 6.9})
     loss = figure.axes[0]

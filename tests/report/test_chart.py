@@ -37,6 +37,14 @@ def test_levels_bands_and_names_are_drawn():
     assert len(set(dashes)) == 2                      # lines differ without colour
 
 
+@pytest.mark.parametrize("value", [1e-3, 1.0, 3e4, -0.2])
+def test_a_level_curve_has_an_axis_of_its_own_size(value):
+    ticks = [float(text.text.replace(",", "")) for text in drawn(Line("a", [0, 1], [value, value])).iter("text")
+             if text.get("text-anchor") == "end"]
+    assert min(ticks) <= value <= max(ticks)
+    assert max(map(abs, ticks)) < 3 * abs(value)
+
+
 @pytest.mark.parametrize(("x", "y"), [([], []), ([1], [2]), ([1, 2], [3, 3]), ([0, 1], [float("nan"), 2.0]),
                                       ([0, 1e9], [1e-7, 2e-7]), ([0, 1], [1e30, 1e30]),
                                       ([0, 1], [1.0, 1 + 1e-15])])

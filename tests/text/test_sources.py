@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mini_bert import CorpusError
+from mini_bert import CorpusError, DataError
 from mini_bert.text.corpora import file_source as module
 from mini_bert.text.corpora.sources import FileReading, ReadingReport, find_sources, numbered_texts, paragraphs
 
@@ -168,6 +168,17 @@ def test_html_is_read_as_the_text_that_a_browser_shows(tmp_path):
     assert read(str(tmp_path / "b.htm"))[0] == ["Größe"]
     (tmp_path / "c.htm").write_text('<meta charset="nothing"><p>as it is<')
     assert read(str(tmp_path / "c.htm"))[0][0].startswith("as it is")
+
+
+def test_text_and_tables_are_read_in_the_encoding_that_is_named(tmp_path):
+    for name, content in (("a.txt", "Un café.\n"), ("b.htm", "<p>Un café."), ("c.csv", "id,text\n1,Un café.\n")):
+        (tmp_path / name).write_bytes(content.encode("cp1252"))
+    (tmp_path / "d.htm").write_text('<meta charset="utf-8"><p>Un café.', "utf-8")     # a page that says its own
+    (tmp_path / "e.txt").write_bytes("Un café.\n".encode("utf-16"))                   # a mark says more, too
+    sources = find_sources([str(tmp_path)], FileReading(encoding="cp1252"))
+    assert [line for line in paragraphs(sources, ReadingReport()) if line] == ["Un café."] * 5
+    with pytest.raises(DataError, match="There is no encoding 'klingon'"):
+        FileReading(encoding="klingon")
 
 
 def test_each_row_of_a_table_is_a_document(tmp_path):

@@ -43,8 +43,22 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
 
 
 def test_other_encodings_are_refused_with_their_line_and_what_to_do(tmp_path):
-    with pytest.raises(DataError, match="line 2: byte 3 is not UTF-8; save the file as UTF-8, which spreadsheets call"):
+    with pytest.raises(DataError, match="line 2: byte 3 is not UTF-8; name the file's encoding with --encoding, such as"
+                                        " cp1252 for a table that Excel saved"):
         table(tmp_path, "text\nsch\xf6n\n".encode("latin-1"))
+
+
+def test_an_encoding_that_is_named_is_used_where_no_mark_says_another(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes("text;label\nun café “français”;bon\n".encode("cp1252"))
+    assert read_columns(file, "cp1252").rows == [["un café “français”", "bon"]]
+    (tmp_path / "marked.csv").write_bytes("text;label\nschön;x\n".encode("utf-16"))
+    assert read_columns(tmp_path / "marked.csv", "cp1252").rows == [["schön", "x"]]
+    with pytest.raises(DataError, match="line 2: byte 6 is not ASCII; the file is not in the encoding ascii"):
+        read_columns(file, "ascii")
+    for wrong in ("klingon", "hex", "a\0b", ""):
+        with pytest.raises(DataError, match="There is no encoding"):
+            read_columns(file, wrong)
 
 
 def test_the_first_row_is_a_header_unless_it_looks_like_the_others(tmp_path):

@@ -76,7 +76,7 @@ def start_command(name: Name, out: Annotated[Path | None, typer.Option(
 
 @app.command("check")
 def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
-                      metavar="[FILE or NUMBER]", show_default=False,
+                      metavar="FILE|NUMBER", show_default=False,
                       help="The file, default: NAME.py; for a planted bug, the number of its cause.")] = None,
                   seed: SeedOption = 0, *, output: Output) -> None:
     """Grade an answer: every gradient against finite differences. Exits with 1 if it is not right yet.
@@ -101,7 +101,7 @@ def check_command(name: Name, answer: Annotated[str | None, typer.Argument(
 
 @app.command("hint")
 def hint_command(name: Name, number: Annotated[int | None, typer.Argument(
-                     metavar="[NUMBER]", min=1, max=3, show_default=False, help="1, 2 or 3; default: the next one.")]
+                     metavar="NUMBER", min=1, max=3, show_default=False, help="1, 2 or 3; default: the next one.")]
                  = None, *, output: Output) -> None:
     """Show a hint; without a number, the next of three.
 

@@ -22,7 +22,7 @@ def new() -> None:
 
 @app.command("variant")
 def variant_command(
-        name: Annotated[str, typer.Argument(help="The name for it in configs, such as squared_relu.")],
+        name: Annotated[str, typer.Argument(metavar="NAME", help="The name for it in configs, such as squared_relu.")],
         kind: Annotated[str, typer.Option(help=f"What it is: {', '.join(KINDS)}.")] = "activation",
         out: Annotated[Path | None, typer.Option(help="The file to write; NAME.py unless given.",
                                                  show_default=False)] = None, *, output: Output) -> None:

@@ -14,7 +14,7 @@ from ..use.serve import said
 
 
 def explore_command(
-        text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The first sentence to show; it may "
+        text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The first sentence to show; it may "
                                                    "contain \\[MASK].")] = None,
         model: Annotated[str | None, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its "
                                                   "tokenizer; default: the run's best model, or mini.")] = None,

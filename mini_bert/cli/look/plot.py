@@ -77,9 +77,9 @@ FIGURES: dict[str, Callable[[Any, FigureRequest], Any]] = {
         asked.file("one file with a true and a predicted label per line"))}
 
 
-def plot_command(kind: Annotated[str, typer.Argument(metavar="|".join(FIGURES), help="The figure to draw.")],
+def plot_command(kind: Annotated[str, typer.Argument(metavar="FIGURE", help=f"One of {', '.join(FIGURES)}.")],
                  inputs: Annotated[list[str] | None, typer.Argument(
-                     metavar="[INPUT]...", help="attention, gradients: a text. layers, projection, landscape: files "
+                     metavar="INPUT", help="attention, gradients: a text. layers, projection, landscape: files "
                      "with one text per line. training, weights, timeline: the directory of a run. probe: the "
                      "output of mini-bert probe --json. confusion: a true and a predicted label per line.")] = None,
                  model: Model = "mini",

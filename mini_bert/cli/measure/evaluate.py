@@ -14,7 +14,7 @@ from ...text.corpora.sources import FileReading, find_sources
 from ...text.corpora.temporary import temporary_corpus
 from ..config_file import ConfigOption
 from ..output import Output, SeedOption, ThreadsOption, table
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 from ..use.inference import Model, opened
 
 _PAGE = Path("evaluation.html")
@@ -35,7 +35,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
                                                               help="Only these parts, such as pos,blimp.")] = None,
                      report: Annotated[Path | None, typer.Option(
                          "--report", metavar="FILE", help=f"The HTML report to write. Default: {_PAGE}")] = None,
-                     text_column: TextColumnOption = None,
+                     text_column: TextColumnOption = None, encoding: EncodingOption = None,
                      train: Annotated[Path | None, typer.Option(
                          metavar="DIR", help="The prepared training corpus, whose n-grams the baselines count; by "
                                              "default they count the text itself.")] = None,
@@ -76,7 +76,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
 
     Example: mini-bert evaluate --segments --model runs/gpt --data sentences.txt
     """
-    reading = FileReading(text_column=one_column(text_column))
+    reading = FileReading(text_column=one_column(text_column), encoding=encoding)
     if segments:
         _in_segments(data or ["pydocs"], reading, model, length, max_samples, threads, output)
     elif not data or quick or tasks is not None or only is not None or report is not None:

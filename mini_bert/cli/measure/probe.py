@@ -22,7 +22,7 @@ from ...text.tables import is_table
 from ...text.tokenizer import Tokenizer
 from ..config_file import ConfigOption
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, progress_bar, shown_cost, table
-from ..table_options import LabelColumnOption, TextColumnOption
+from ..table_options import EncodingOption, LabelColumnOption, TextColumnOption
 from ..use.inference import Model, opened
 
 TEXTS = "texts"
@@ -53,6 +53,7 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
                                                                   "train on and to choose by, drawn by the seed; the "
                                                                   "test set stays whole.")] = None,
                   text_column: TextColumnOption = None, label_column: LabelColumnOption = None,
+                  encoding: EncodingOption = None,
                   threads: ThreadsOption = 0, fresh: FreshOption = False, config: ConfigOption = None,
                   seed: SeedOption = 0, *, output: Output) -> None:
     """Probe a model's vectors, layer by layer: words for parts of speech, dependencies or entities, texts for labels.
@@ -68,9 +69,9 @@ def probe_command(task: Annotated[str, typer.Argument(metavar="pos|dep|deplabel|
     """
     if task not in (*TASKS, TEXTS):
         raise InputError(f"There is no task {task!r} to probe; choose one of {', '.join((*TASKS, TEXTS))}.")
-    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
+    columns = Columns(tuple(text_column or ()), tuple(label_column or ()), encoding)
     if task != TEXTS and columns != Columns():
-        raise InputError("--text-column and --label-column apply only to tables of texts.")
+        raise InputError("--text-column, --label-column and --encoding apply only to tables of texts.")
     options = ProbeOptions(layers=tuple(name.strip() for name in layers.split(",")) if layers is not None else None,
                            mlp=mlp, seeds=seeds, seed=seed, max_samples=max_samples, threads=threads, rank=rank,
                            pooling=pooling)

@@ -35,8 +35,7 @@ def timeline_command(run: Annotated[Path, typer.Argument(metavar="RUN", help="Th
     The figures are held-out loss, minimal pairs overall and by phenomenon, agreement by the number of attractors, parts
     of speech and trees by probes, attention heads that follow relations, and dead units. A run keeps snapshots with
     training.snapshots=20; without snapshots, its checkpoints are measured. Results are cached: an interrupted
-    measurement continues, and a repeated one is instant. For 20 snapshots of the model mini it takes about half an
-    hour, with --quick a few minutes.
+    measurement continues, and a repeated one is instant.
 
     Example: mini-bert timeline runs/mine --tasks eval/ --quick
 

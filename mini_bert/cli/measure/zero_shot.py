@@ -63,7 +63,7 @@ def _notes(*notes: tuple[int, str]) -> list[str]:
 # -------------------------------------------------------------------- commands
 
 def blimp_command(files: Annotated[list[str], typer.Argument(
-                      metavar="FILE...", help="Minimal pairs in BLiMP's JSONL, or folders of such files.")],
+                      metavar="FILE", help="Minimal pairs in BLiMP's JSONL, or folders of such files.")],
                   model: Model = "mini",
                   whole_words: Annotated[bool, typer.Option(
                       "--whole-words", help="Also score with the rest of the word masked; about a quarter "
@@ -167,7 +167,7 @@ def agreement_command(file: Annotated[str, typer.Argument(
 
 
 def facts_command(files: Annotated[list[str], typer.Argument(
-                      metavar="FILE...", help="Prompts in LAMA's JSONL, one relation per file, or folders.")],
+                      metavar="FILE", help="Prompts in LAMA's JSONL, one relation per file, or folders.")],
                   model: Model = "mini",
                   max_samples: Annotated[int | None, typer.Option(
                       "--max-samples", min=1, help="Maximum number of facts per relation, drawn by the seed.")] = None,
@@ -216,7 +216,7 @@ def facts_command(files: Annotated[list[str], typer.Argument(
 
 
 def similarity_command(files: Annotated[list[str], typer.Argument(
-                           metavar="FILE...", help="Pairs of words with scores, or analogies in Google's format.")],
+                           metavar="FILE", help="Pairs of words with scores, or analogies in Google's format.")],
                        model: Model = "mini",
                        text: Annotated[list[str] | None, typer.Option(
                            "--text", metavar="PATH", help="Text with contexts of the words; may be repeated. "

@@ -11,7 +11,7 @@ from rich.progress import TextColumn
 from ...text.corpora.prepare import prepare
 from ...text.corpora.sources import FileReading, find_sources
 from ..output import Output, progress_bar
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 from .data_show import show_command
 from .tokenizer import (
     Cased,
@@ -36,7 +36,8 @@ def prepare_command(files: Files,
                     heldout: Annotated[float, typer.Option(help="Share of documents held out for evaluation.")] = 0.01,
                     keep_duplicates: Annotated[bool, typer.Option(
                         "--keep-duplicates", help="Keep repeated paragraphs.")] = False,
-                    include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
+                    include: Include = None, text_column: TextColumnOption = None,
+                    encoding: EncodingOption = None, strict: StrictFolder = False,
                     workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: all cores.")] = None,
                     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing corpus.")] = False,
                     *, output: Output) -> None:
@@ -48,7 +49,7 @@ def prepare_command(files: Files,
     """
     start = perf_counter()
     with progress_bar(TextColumn("{task.fields[tokens]:,} tokens"), quiet=output.quiet, of_bytes=True) as bar:
-        sources = find_sources(files, FileReading(tuple(include or ()), one_column(text_column), skip=not strict))
+        sources = find_sources(files, FileReading(tuple(include or ()), one_column(text_column), not strict, encoding))
         task = bar.add_task("preparing", total=total_size(sources), tokens=0)
         manifest = prepare(sources, load_tokenizer(tokenizer, cased), out, heldout=heldout,
                            deduplicate=not keep_duplicates, strict=strict, workers=workers, overwrite=overwrite,

@@ -20,7 +20,7 @@ from ...training.finder import Search
 from ...training.loop import Listener, State
 from ..config_file import ConfigOption, with_settings_of_file
 from ..output import FreshOption, Output, SeedOption, ThreadsOption, shown_cost, table
-from ..table_options import LabelColumnOption, TextColumnOption
+from ..table_options import EncodingOption, LabelColumnOption, TextColumnOption
 from ..use.inference import Model, files_of
 from .found_rates import shown_search
 from .teaching import Augment, LabelsAlone, Teacher, TeacherLoss, TeacherWeight, Temperature, Unlabelled
@@ -36,6 +36,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
                          metavar="WORD", help=f"One of {', '.join(words('task'))}. Default: by the data.",
                          show_default=False)] = None,
                      text_column: TextColumnOption = None, label_column: LabelColumnOption = None,
+                     encoding: EncodingOption = None,
                      metric: Annotated[str | None, typer.Option(
                          metavar="WORD", help=f"The metric that decides which epoch is best: one of "
                                               f"{', '.join(words('metric'))}. "
@@ -93,7 +94,7 @@ def finetune_command(train: Annotated[str, typer.Option("--train", metavar="FILE
     """
     given = {"weight": teacher_weight, "loss": teacher_loss, "temperature": temperature, "augment": augment}
     forgotten = files_of("--forgetting", forgetting)
-    columns = Columns(tuple(text_column or ()), tuple(label_column or ()))
+    columns = Columns(tuple(text_column or ()), tuple(label_column or ()), encoding)
     asked = Finetuning(
         train=train, dev=dev, test=test, task=task, columns=columns, metric=metric, model=model, out=out, head=head,
         optimiser=optimiser, epochs=epochs, learning_rate=learning_rate, find_lr=find_lr, batch_size=batch_size,

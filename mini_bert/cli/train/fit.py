@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...fit import FitResult, Stopped, fit
 from ..output import Output, SeedOption, table
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 from ..training_display import TrainingDisplay
 from .pretrain import Config, Set
 from .tokenizer import Files, Include, StrictFolder
@@ -28,8 +28,8 @@ def fit_command(files: Files,
                 new_words: Annotated[int | None, typer.Option(min=0, help="With --from: maximum number of words to "
                                                               "add; default: 1,000.")] = None,
                 cased: Annotated[bool, typer.Option("--cased/--uncased", help="Keep case and accents.")] = False,
-                include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
-                seed: SeedOption = 0, *, output: Output) -> None:
+                include: Include = None, text_column: TextColumnOption = None, encoding: EncodingOption = None,
+                strict: StrictFolder = False, seed: SeedOption = 0, *, output: Output) -> None:
     """Train a model on your own text: vocabulary, corpus, training within a time budget, evaluation, and a report.
 
     Text, HTML and tables are read; files in a folder that cannot be read are skipped and listed. Ctrl-C saves; the same
@@ -44,7 +44,7 @@ def fit_command(files: Files,
         with display:
             fitted = fit(files, out, budget=budget, start=start, config=config, changes=changes or (),
                          vocab_size=vocab_size, new_words=new_words, cased=cased, seed=seed, include=include or (),
-                         text_column=one_column(text_column), strict=strict, listener=display)
+                         text_column=one_column(text_column), encoding=encoding, strict=strict, listener=display)
     except KeyboardInterrupt:                     # before or after training, which handles it itself
         fitted = Stopped(SIGINT, saved=True)
     if isinstance(fitted, Stopped):

@@ -26,7 +26,7 @@ from ..training_display import TrainingDisplay
 
 
 def lab_command(experiment: Annotated[Path | None, typer.Argument(
-                    metavar="[FILE]", help="The experiment, in YAML; not needed to measure models that exist.")] = None,
+                    metavar="FILE", help="The experiment, in YAML; not needed to measure models that exist.")] = None,
                 data: Annotated[Path | None, typer.Option(
                     "--data", "-d", metavar="DIR", help="A corpus from `mini-bert data prepare`.")] = None,
                 out: Annotated[Path | None, typer.Option(

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-Teacher = Annotated[str | None, typer.Option("--teacher", metavar="DIR", help="Also learn from the scores of this "
-                    "model: one that `mini-bert finetune` saved, or a transformers classifier.", show_default=False)]
+Teacher = Annotated[str | None, typer.Option("--teacher", metavar="DIR", help="For tasks with one class per text: also "
+                    "learn from the scores of this model, one that `mini-bert finetune` saved or a transformers "
+                    "classifier.", show_default=False)]
 TeacherWeight = Annotated[float | None, typer.Option("--teacher-weight", help="Weight of the teacher's scores; the "
                           "labels get the rest. Default: 0.9.", show_default=False)]
 TeacherLoss = Annotated[str | None, typer.Option("--teacher-loss", metavar="kl|squared", help="Whether to compare "

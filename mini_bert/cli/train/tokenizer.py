@@ -18,7 +18,7 @@ from ...text.opening import require_free
 from ...text.tokenizer import Tokenizer
 from ..lines import read_lines
 from ..output import Output, progress_bar, table
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 
 app = typer.Typer(no_args_is_help=True, add_completion=False,
                   help="Learn a vocabulary; encode, decode and inspect text.")
@@ -55,7 +55,8 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                       "--prefix-space/--no-prefix-space", help="byte_bpe: put a space before a text, so that its "
                                                                "first word is encoded like any other; default: "
                                                                "no.")] = None,
-                  include: Include = None, text_column: TextColumnOption = None, strict: StrictFolder = False,
+                  include: Include = None, text_column: TextColumnOption = None,
+                  encoding: EncodingOption = None, strict: StrictFolder = False,
                   overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tokenizer.")] = False,
                   *, output: Output) -> None:
     """Learn a vocabulary from text. The same text gives the same vocabulary.
@@ -69,7 +70,7 @@ def train_command(files: Files, out: Annotated[Path, typer.Option("--out", "-o",
                                "alphabet_limit": alphabet_limit, "layout": layout, "add_prefix_space": prefix_space})
     with claimed(out, VocabularyError(f"Another process is writing {out}."), VocabularyError) as claim:
         require_free(out, overwrite)
-        reading = FileReading(tuple(include or ()), one_column(text_column), skip=not strict)
+        reading = FileReading(tuple(include or ()), one_column(text_column), not strict, encoding)
         sources, report = find_sources(files, reading), ReadingReport()
         with progress_bar(quiet=output.quiet, of_bytes=True) as bar:
             task = bar.add_task("counting words", total=total_size(sources))

@@ -12,8 +12,8 @@ from .inference import opened
 
 
 def generate_command(
-        prompt: Annotated[str, typer.Argument(help="The beginning of the text; leave it out to start from "
-                                                   "nothing.")] = "",
+        prompt: Annotated[str, typer.Argument(metavar="TEXT", help="The beginning of the text; leave it out "
+                                                   "to start from nothing.")] = "",
         *, model: Annotated[str, typer.Option("--model", "-m", metavar="DIR", help="A causal model with its tokenizer: "
                                               "the directory of a run, or a GPT-2 from Hugging Face.")],
         tokens: Annotated[int, typer.Option("--tokens", "-n", min=1, help="Number of tokens to write.")] = 100,

@@ -25,7 +25,7 @@ from ...text.tokenizer import Tokenizer
 from ...workers import workers
 from ..completion import models
 from ..output import Output, table
-from ..table_options import TextColumnOption, one_column
+from ..table_options import EncodingOption, TextColumnOption, one_column
 
 Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A model with its tokenizer: a shipped "
                                     "one, the directory of a run or a fit, or one from Hugging Face.",
@@ -56,11 +56,11 @@ class TextLine(NamedTuple):
     number: int               # in its file, from 1
 
 
-def text_lines(files: list[str] | None, text_column: list[str] | None = None, *,
-               blank: bool = False) -> list[TextLine]:
+def text_lines(files: list[str] | None, text_column: list[str] | None = None, encoding: str | None = None,
+               *, blank: bool = False) -> list[TextLine]:
     """The lines of the files, or of standard input, and the rows of tables: with `blank` all, otherwise those with
     text."""
-    reading = FileReading(text_column=one_column(text_column))
+    reading = FileReading(text_column=one_column(text_column), encoding=encoding)
     found = [TextLine(line, source.name, number) for source in find_sources(files or ["-"], reading)
              for number, line in numbered_texts(source) if line or blank]
     if not any(line.text for line in found):
@@ -92,7 +92,7 @@ def _in_windows(texts: int, model: MiniBERT, what: str) -> list[str]:
 
 
 def fill_mask_command(texts: Annotated[list[str] | None, typer.Argument(
-                          metavar="[TEXT]...", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
+                          metavar="TEXT", help="Texts with \\[MASK]; default: lines of standard input.")] = None,
                       model: Model = "mini", top: Top = 5, *, output: Output) -> None:
     """Fill [MASK] with the words that a model finds most likely.
 
@@ -125,9 +125,9 @@ def _filled(model: MiniBERT, tokenizer: Tokenizer, text: str, top: int, which: s
 
 
 def embed_command(files: Annotated[list[str] | None, typer.Argument(
-                      metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                      metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                   = None,
-                  model: Model = "mini", text_column: TextColumnOption = None,
+                  model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                   out: Annotated[Path | None, typer.Option(
                       "--out", "-o", metavar="FILE", help="Write a .npy, .jsonl or .parquet file.")] = None,
                   batch_size: Batch = 256, normalise: Annotated[bool, typer.Option(
@@ -144,7 +144,7 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
         output_file(out, tuple(WRITERS), [Path(name) for name in files or () if name != "-"])
         require_writer(out.suffix.lower())
     network, tokenizer = opened(model)
-    given, too_long = text_lines(files, text_column, blank=True), list[int]()
+    given, too_long = text_lines(files, text_column, encoding, blank=True), list[int]()
     texts, width = [line.text for line in given], network.config.hidden_size
     said = said_of_blank(given, "its vector is that of an empty text")
 
@@ -178,11 +178,11 @@ def _shifted(progress: Callable[[int], None], start: int, done: int) -> None:
     progress(start + done)
 
 
-def similar_command(query: Annotated[str, typer.Argument(help="The sentence to compare with.")],
+def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="The sentence to compare with.")],
                     files: Annotated[list[str] | None, typer.Argument(
-                        metavar="[FILE]...", help="Files with one text per line, or tables; default: standard input.")]
+                        metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                     = None,
-                    model: Model = "mini", text_column: TextColumnOption = None,
+                    model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                     vectors: Annotated[Path | None, typer.Option(
                         "--vectors", metavar="FILE", help="Vectors of the texts, as `mini-bert embed --out` wrote them "
                         "with the same model: a .npy file of any size. Nothing is embedded but the query, and the "
@@ -195,10 +195,11 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
     Example: mini-bert similar "A cat sleeps." --vectors vectors.npy sentences.txt
     """
     if vectors is not None:
-        _similar_in_file(query, vectors, files, text_column, model, top, output)
+        _similar_in_file(query, vectors, files, FileReading(text_column=one_column(text_column), encoding=encoding),
+                         model, top, output)
         return
     network, tokenizer = opened(model)
-    given, too_long = text_lines(files, text_column), list[int]()
+    given, too_long = text_lines(files, text_column, encoding), list[int]()
     with output.progress("embedding", len(given)) as progress:
         found = similar(network, tokenizer, query, [line.text for line in given], top=top, batch_size=batch_size,
                         too_long=too_long, progress=progress)
@@ -216,14 +217,14 @@ def similar_command(query: Annotated[str, typer.Argument(help="The sentence to c
         rows, *_in_windows(len(too_long) + long_query, network, "their vectors are the mean over the windows"))
 
 
-def _similar_in_file(query: str, vectors: Path, files: list[str] | None, text_column: list[str] | None, model: str,
-                     top: int, output: Output) -> None:
+def _similar_in_file(query: str, vectors: Path, files: list[str] | None, reading: FileReading, model: str, top: int,
+                     output: Output) -> None:
     """The nearest of a file of vectors. Of the texts, only those that are shown are kept in memory."""
     network, tokenizer = opened(model)
     collection = Collection(vectors)
     with workers() as team:
         hits, = collection.search(embed(network, tokenizer, [query]), top, team)
-    places = _rows(files, text_column, [hit.number for hit in hits], len(collection)) if files else {}
+    places = _rows(files, reading, [hit.number for hit in hits], len(collection)) if files else {}
     rows = table("cosine", "vector", *(["text"] if files else []), right=("cosine", "vector"))
     for hit in hits:
         rows.add_row(f"{hit.cosine:.3f}", f"{hit.number + 1:,}", *([Text(places[hit.number])] if files else []))
@@ -231,10 +232,10 @@ def _similar_in_file(query: str, vectors: Path, files: list[str] | None, text_co
         {"text": places.get(hit.number), "line": hit.number + 1, "cosine": hit.cosine} for hit in hits]}, rows)
 
 
-def _rows(files: list[str], text_column: list[str] | None, wanted: list[int], count: int) -> dict[int, str]:
+def _rows(files: list[str], reading: FileReading, wanted: list[int], count: int) -> dict[int, str]:
     """The texts of these rows, counted from 0 through all files."""
     chosen, found, number = set(wanted), dict[int, str](), 0
-    for source in find_sources(files, FileReading(text_column=one_column(text_column))):
+    for source in find_sources(files, reading):
         for _, text in numbered_texts(source):
             if number in chosen:
                 found[number] = text
@@ -246,7 +247,7 @@ def _rows(files: list[str], text_column: list[str] | None, wanted: list[int], co
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(
-                      metavar="[TEXT]...", help="Texts to score; default: lines of standard input.")] = None,
+                      metavar="TEXT", help="Texts to score; default: lines of standard input.")] = None,
                   model: Model = "mini", batch_size: Batch = 256, *, output: Output) -> None:
     """Score texts by pseudo-log-likelihood: each token's log-probability with the token masked, summed.
 

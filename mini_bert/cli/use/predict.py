@@ -19,10 +19,11 @@ from ...files import output_file, write_files
 from ...text.tables import Table
 from ...workers import workers
 from ..output import Output, ThreadsOption, table
-from ..table_options import TextColumnOption
+from ..table_options import EncodingOption, TextColumnOption
 from .inference import said_of_blank, text_lines
 
 _SHOWN = 20                   # rows of a table on the screen
+_PAIRS = {Answers.TOKENS: False, Answers.SPAN: True}          # what other models take, depends on their data
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -30,11 +31,13 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                                                         help="A model that `mini-bert finetune` saved, or a "
                                                              "classifier of transformers.")],
                     texts: Annotated[list[str] | None, typer.Argument(
-                        metavar="[TEXT]...", help="Texts, or lines of standard input; separate the two texts of a "
+                        metavar="TEXT", help="Texts, or lines of standard input; separate the two texts of a "
                                                   "pair, or question and text, by a tab.")] = None,
                     data: Annotated[Path | None, typer.Option(
-                        "--data", "-d", metavar="FILE", help="A table: CSV, TSV, JSON, JSON lines or Parquet.")] = None,
-                    text_column: TextColumnOption = None,
+                        "--data", "-d", metavar="FILE", help="A table with a text in each row, or a pair, such as a "
+                                                             "question and its context: CSV, TSV, JSON, JSON lines "
+                                                             "or Parquet.")] = None,
+                    text_column: TextColumnOption = None, encoding: EncodingOption = None,
                     out: Annotated[Path | None, typer.Option(
                         "--out", "-o", metavar="FILE", help="Write all answers to this .csv, .tsv or .jsonl.")] = None,
                     threads: ThreadsOption = 0, *, output: Output) -> None:
@@ -48,12 +51,13 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
         output_file(out, (*_DELIMITERS, ".jsonl"), [data] if data is not None else [])
     if data is not None and texts:
         raise InputError("Give texts or --data, not both.")
-    if data is None and text_column:
-        raise InputError("--text-column applies only to a table given with --data.")
+    if data is None and (text_column or encoding):
+        option = "--text-column" if text_column else "--encoding"
+        raise InputError(f"{option} applies only to a table given with --data.")
     saved, said = load_task(model), list[str]()
     with workers(threads) as team:
         if data is not None:
-            read = _read(saved, data, text_column)
+            read = _read(saved, data, Columns(tuple(text_column or ()), encoding=encoding))
             output.say(escape(read.says))
             found = answer_records(saved, read.records, team)
         else:
@@ -78,14 +82,12 @@ def predict_command(model: Annotated[Path, typer.Option("--model", "-m", metavar
                    "out": str(out) if out else None}, rows, *said)
 
 
-def _read(saved: SavedTask, data: Path, text_column: list[str] | None) -> LabelledTable:
+def _read(saved: SavedTask, data: Path, columns: Columns) -> LabelledTable:
     """The texts of a table, from the columns that the model learned from if they are there, too."""
-    if saved.model.task.answers is not Answers.SEQUENCE:
-        raise InputError("--data is read for labels or numbers of texts; give this model its lines on standard input.")
-    found = read_labelled(data, Columns(tuple(text_column or ())), labelled=False, known=Columns(saved.columns))
-    pairs = found.records[0].pair is not None
-    if saved.pairs not in (None, pairs):
-        raise InputError(f"This model takes {'pairs of texts' if saved.pairs else 'single texts'}; {data} was read as "
+    found = read_labelled(data, columns, labelled=False, known=Columns(saved.columns))
+    wanted, pairs = _PAIRS.get(saved.model.task.answers, saved.pairs), found.records[0].pair is not None
+    if wanted not in (None, pairs):
+        raise InputError(f"This model takes {'pairs of texts' if wanted else 'single texts'}; {data} was read as "
                          f"{'pairs' if pairs else 'single texts'}: choose the columns with --text-column.")
     return found
 

@@ -6,7 +6,7 @@ by far the longest texts, the label the only one with few distinct values. What 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
 from os import PathLike
@@ -37,10 +37,12 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a caller names: one of text, or two of a pair; one of labels, or several that are yes or no."""
+    """The columns that a caller names: one of text, or two of a pair; one of labels, or several that are yes or no. And
+    the encoding of the file, if it is not UTF-8."""
 
     text: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.text) > 2:
@@ -68,12 +70,13 @@ def read_labelled(path: str | PathLike[str], columns: Columns | None = None, *, 
                   empty_labels: bool = False, known: Columns | None = None) -> LabelledTable:
     """The same with what was chosen; `empty_labels` allows texts without any of several labels. `known` are the columns
     of another table, which are taken here if they are there and the caller names none."""
-    table, wanted = read_columns(path), columns or Columns()
+    wanted = columns or Columns()
+    table = read_columns(path, wanted.encoding)
     if not len(table):
         raise DataError(f"{shown(path)} has no examples.")
     if known is not None:
         usual = [given if set(given) <= set(table.columns) else () for given in (known.text, known.label)]
-        wanted = Columns(wanted.text or usual[0], wanted.label or usual[1])
+        wanted = replace(wanted, text=wanted.text or usual[0], label=wanted.label or usual[1])
     chosen = _choose(table, wanted, labelled)
     records = []
     for row in range(len(table)):

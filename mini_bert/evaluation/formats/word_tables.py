@@ -42,11 +42,11 @@ def read_word_table(path: str | PathLike[str]) -> list[Sentence]:
     return found
 
 
-def has_words(path: str | PathLike[str]) -> bool:
+def has_words(path: str | PathLike[str], encoding: str | None = None) -> bool:
     """Does a file's name end as that of a table, and does it have a column of words in lists?"""
     if not is_table(path):
         return False
-    table = read_columns(path)
+    table = read_columns(path, encoding)
     lowered = [name.lower() for name in table.columns]
     return any(name in lowered and table.texts(0, lowered.index(name)) is not None for name in WORDS) if len(table) \
         else False

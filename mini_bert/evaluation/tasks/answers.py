@@ -78,7 +78,10 @@ def _labels(saved: SavedTask, lines: Sequence[str], team: Workers) -> list[LineA
 
 
 def answer_records(saved: SavedTask, records: Sequence[Labelled], team: Workers) -> list[LineAnswer]:
-    """The labels or numbers of texts, or of pairs of texts."""
+    """The answers to texts, or to pairs of texts: for a span, of questions and the texts that have the answers."""
+    if saved.model.task.answers is not Answers.SEQUENCE:
+        parts = ((record.text,) if record.pair is None else (record.text, record.pair) for record in records)
+        return answer_lines(saved, ["\t".join(" ".join(part.split()) for part in some) for some in parts], team)
     config, loss = saved.model.config, saved.model.loss
     encoded = encode_texts(records, saved.tokenizer, config.max_seq_length, [], with_types=config.token_types > 1)
     answers = [loss.reading(row, saved.labels) for row in values_of_texts(saved.model, encoded, team)]

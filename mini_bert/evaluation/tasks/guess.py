@@ -36,7 +36,7 @@ def guess_task(train: DataSource | Sequence[Labelled], columns: Columns | None =
     if columns is None or not columns.text:
         if path.suffix.lower() == ".json" and _asks(path):
             return Guess("qa", "questions with answers")
-        if has_words(path):
+        if has_words(path, None if columns is None else columns.encoding):
             return Guess("ner", "lists of words with labels")
     return _of_table(read_labelled(path, columns, empty_labels=True))
 

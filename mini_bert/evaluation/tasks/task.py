@@ -65,10 +65,10 @@ class Task(ABC, Generic[EvalSet]):
         """The main metric of simple baselines on the set to measure on."""
 
     def texts(self) -> Sequence[Labelled]:
-        """The training examples as texts, for a teacher that has another tokenizer; only of tasks with a label a text,
-        whose answers do not depend on tokens."""
-        raise ConfigError("A teacher needs a task with one label per text, or per pair of texts; this one's answers "
-                          f"are {self.answers.value}.")
+        """The training examples as texts, for a teacher that has another tokenizer; only of tasks with one class per
+        text, whose scores of two models can be compared."""
+        raise ConfigError("A teacher helps only with tasks that have one class for each text, or pair of texts; this "
+                          "task is none of them.")
 
     def encoded(self, records: Sequence[Labelled]) -> Encoded:
         """Other texts, as those of `texts` are encoded for the model, without labels."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array, BoolArray, IntArray
+from ...core.registry import make
 from ...core.task_model import TaskModel
 from ...errors import ConfigError
 from ...objectives.distillation.taught_task import SCORE_DISTANCES, TaughtBatch, TaughtTask
@@ -72,10 +73,12 @@ class Taught(NamedTuple):
 def taught(task: Task[Any], teacher: SavedTask, config: TeachingConfig, team: Workers, *, seed: int = 0,
            unlabelled: Sequence[Labelled] = (), progress: Reading = lambda done, of: None) -> Taught:
     """The training data of a task with the scores of a teacher, and what else it can label."""
-    known = task.texts()                                  # refuses tasks that have no single label per text
+    known = task.texts()                                  # refuses tasks that have no single class per text
     if teacher.model.task.answers is not task.answers:
         raise ConfigError(f"The teacher gives {teacher.model.task.answers.value}; this task needs "
                           f"{task.answers.value}.")
+    if type(teacher.model.loss) is not type(make("task_loss", task.loss)):
+        raise ConfigError("The teacher was not trained to choose one class for each text, which this task needs.")
     order = label_order(teacher, task.labels)
     more = [*_made_from(known, config.augment, seed), *unlabelled]
     if any((record.pair is not None) != task.pairs for record in more):

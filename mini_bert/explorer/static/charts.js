@@ -62,7 +62,8 @@ export function lineChart(
     return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   };
   const yTicks = ticks(y0, y1, height > 150 ? 5 : 3),
-    left = 14 + 7 * Math.max(...yTicks.map((tick) => number(tick, 3).length)),
+    digits = [3, 4, 5, 6].find((n) => new Set(yTicks.map((tick) => number(tick, n))).size === yTicks.length) ?? 7,
+    left = 14 + 7 * Math.max(...yTicks.map((tick) => number(tick, digits).length)),
     X = (value) => put(scaled(value), x0, x1, left, width - right);
   const many = width > 450 ? 6 : 3;
   const powers = Array.from({ length: Math.floor(x1) - Math.ceil(x0) + 1 }, (_, i) => 10 ** (Math.ceil(x0) + i));
@@ -72,7 +73,7 @@ export function lineChart(
     { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label },
     yTicks.map((tick) => [
       s("line", { x1: left, x2: width - right, y1: Y(tick), y2: Y(tick), class: "grid" }),
-      s("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, number(tick, 3)),
+      s("text", { x: left - 6, y: Y(tick) + 4, "text-anchor": "end" }, number(tick, digits)),
     ]),
     xTicks.map((tick) =>
       s(

@@ -9,7 +9,7 @@ const MOST = 16e6; // pixels of a canvas, and on a side: with more, browsers dra
 const LONGEST = 32767;
 const TICKS = 15; // pixels for the numbers of columns
 
-/** 1, 2, 5, 10, 20, ...: the distance of ticks that are at least so many cells apart. */
+/** The smallest of 1, 2, 5, 10, 20, ... that keeps ticks at least `least` cells apart. */
 function tickStep(count, least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return Math.min(count, [1, 2, 5, 10].map((m) => m * power).find((step) => step >= least) ?? 10 * power);

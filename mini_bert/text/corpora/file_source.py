@@ -47,10 +47,11 @@ class Blocks(Protocol):
 
 
 class FileSource:
-    """A file; "-" is standard input. An `optional` one is left out if it cannot be read, and the report says so."""
+    """A file; "-" is standard input. An `optional` one is left out if it cannot be read, and the report says so.
+    `encoding` is that of a file without a byte-order mark; None is UTF-8."""
 
-    def __init__(self, name: str, *, optional: bool = False):
-        self.name, self.optional = name, optional
+    def __init__(self, name: str, *, encoding: str | None = None, optional: bool = False):
+        self.name, self.encoding, self.optional = name, encoding, optional
         known = name != "-" and Path(name).suffix not in _ARCHIVES and Path(name).is_file()
         self.size = Path(name).stat().st_size if known else None
 
@@ -74,7 +75,7 @@ class FileSource:
 
     def _encoding(self) -> str:
         """What the file's content is to be read as if it has no byte-order mark."""
-        return "utf-8"
+        return "utf-8" if self.encoding is None else codecs.lookup(self.encoding).name
 
     def _open(self) -> IO[bytes]:
         if self.name == "-":

@@ -36,9 +36,9 @@ class HTMLSource(FileSource):
         with self._open() as file:
             found = _CHARSET.search(file.read(_HEAD))
         try:
-            return codecs.lookup(found[1].decode("ascii")).name if found else "utf-8"
+            return codecs.lookup(found[1].decode("ascii")).name if found else super()._encoding()
         except LookupError:
-            return "utf-8"
+            return super()._encoding()
 
 
 class _Text(HTMLParser):

@@ -13,7 +13,7 @@ from typing import Protocol
 from ...errors import CorpusError
 from ...late import complete
 from ...readers import open_file
-from ..tables import is_table
+from ..tables import checked_encoding, is_table
 from .file_source import BLOCK, FileSource, LineFragment, ReadingReport
 from .html_source import HTML_ENDINGS, HTMLSource
 from .table_source import TableSource
@@ -39,18 +39,23 @@ class Source(Protocol):
 @dataclass(frozen=True)
 class FileReading:
     """How files are read: of a folder only those that match a pattern of `include`, and, with `skip`, without those
-    that cannot be read; of tables the column `text_column`."""
+    that cannot be read; of tables the column `text_column`. Text is UTF-8, or in `encoding`."""
 
     include: tuple[str, ...] = ()
     text_column: str | None = None
     skip: bool = False
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            checked_encoding(self.encoding)
 
     def open(self, name: str, *, named: bool = True) -> Source:
         """The source of a file; one that is not `named` is a member of a folder or fits a pattern."""
         optional, suffix = self.skip and not named, Path(name).suffix.lower()
         if is_table(name) and (suffix != _JSON or self.text_column is not None or _begins_with_list(name)):
-            return TableSource(name, self.text_column, optional=optional)
-        return (HTMLSource if suffix in HTML_ENDINGS else FileSource)(name, optional=optional)
+            return TableSource(name, self.text_column, encoding=self.encoding, optional=optional)
+        return (HTMLSource if suffix in HTML_ENDINGS else FileSource)(name, encoding=self.encoding, optional=optional)
 
     def of_folder(self, folder: Path) -> list[Source]:
         """The files of a folder and of its subfolders, without hidden ones."""

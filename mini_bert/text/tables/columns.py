@@ -8,8 +8,8 @@ from .table import Table
 
 # the columns of the text, or of a pair of texts, in the usual data sets
 TEXTS = (("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"),
-         ("#1 string", "#2 string"), ("text1", "text2"), ("sentence",), ("text",), ("review",), ("comment",),
-         ("content",), ("message",), ("body",), ("tweet",))
+         ("question", "context"), ("#1 string", "#2 string"), ("text1", "text2"), ("sentence",), ("text",),
+         ("review",), ("comment",), ("content",), ("message",), ("body",), ("tweet",))
 LOOKED_AT = 1000              # rows, to choose by content
 _MUCH_LONGER = 2.0
 

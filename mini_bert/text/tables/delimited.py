@@ -38,8 +38,8 @@ class Delimited(TableReader):
     def claims(self, head: bytes) -> bool:
         return False
 
-    def read(self, path: Path) -> Table:
-        text = decoded(path)
+    def read(self, path: Path, encoding: str | None = None) -> Table:
+        text = decoded(path, encoding)
         delimiter = _delimiter(text, self.usual)
         rows, numbers = _rows(text, delimiter, path)
         if not rows:

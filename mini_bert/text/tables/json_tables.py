@@ -20,9 +20,9 @@ class JSONLines(TableReader):
         first = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].rstrip()
         return first.startswith(b"{") and first.endswith(b"}")
 
-    def read(self, path: Path) -> Table:
+    def read(self, path: Path, encoding: str | None = None) -> Table:
         found = ((number, parse_json(line, DataError, f"{shown(path)}, line {number}"))
-                 for number, line in enumerate(decoded(path).split("\n"), 1) if line.strip())
+                 for number, line in enumerate(decoded(path, encoding).split("\n"), 1) if line.strip())
         return _table(path, "JSON lines", found, "line")
 
 
@@ -35,8 +35,8 @@ class JSONList(TableReader):
     def claims(self, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{"))
 
-    def read(self, path: Path) -> Table:
-        content = parse_json(decoded(path), DataError, shown(path))
+    def read(self, path: Path, encoding: str | None = None) -> Table:
+        content = parse_json(decoded(path, encoding), DataError, shown(path))
         parts = content.values() if isinstance(content, dict) else [content]
         lists = [part for part in parts if isinstance(part, list)]
         if len(lists) != 1:

@@ -21,7 +21,7 @@ class Parquet(TableReader):
     def claims(self, head: bytes) -> bool:
         return head.startswith(b"PAR1")
 
-    def read(self, path: Path) -> Table:
+    def read(self, path: Path, encoding: str | None = None) -> Table:
         require_file(path, DataError)
         if path.stat().st_size > LARGEST_TEXT:
             raise DataError(f"{shown(path)} is larger than {LARGEST_TEXT:,} bytes, and is not read.")

@@ -1,6 +1,6 @@
 """A table in memory, and which kind of file reads which name.
 
-    @register("table", "csv")         a class with `endings`, `claims(head)` and `read(path, content)`
+    @register("table", "csv")         a class with `endings`, `claims(head)` and `read(path, encoding)`
 
 A file is read by the kind whose ending it has; where the ending says nothing, by the first kind that claims its
 beginning. Cells stay as the file has them, text or a JSON value, until a column is asked for as text.
@@ -20,6 +20,7 @@ from ...readers import open_file, read_bytes, shown
 # byte-order marks, and what they say; that of UTF-32 begins with that of UTF-16
 MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"),
          (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+WESTERN = "cp1252"            # what Excel writes on most computers in Western Europe and America
 _HEAD = 4096                  # bytes from which a kind is recognised
 
 
@@ -93,8 +94,8 @@ class TableReader(ABC):
         return False
 
     @abstractmethod
-    def read(self, path: Path) -> Table:
-        """The whole file."""
+    def read(self, path: Path, encoding: str | None = None) -> Table:
+        """The whole file; its text is UTF-8 if no `encoding` is given."""
 
 
 def readers() -> list[TableReader]:
@@ -114,7 +115,7 @@ def endings() -> list[str]:
     return [ending for reader in readers() for ending in reader.endings]
 
 
-def read_columns(path: str | PathLike[str]) -> Table:
+def read_columns(path: str | PathLike[str], encoding: str | None = None) -> Table:
     """The table in a file, of the kind that its name says, or that its content looks like."""
     place, known = Path(path), readers()
     reader = next((reader for reader in known if place.suffix.lower() in reader.endings), None)
@@ -124,20 +125,34 @@ def read_columns(path: str | PathLike[str]) -> Table:
         reader = next((reader for reader in known if reader.claims(head)), None)
     if reader is None:
         raise DataError(f"{shown(path)} is not a table that is known here; the kinds are {', '.join(words('table'))}.")
-    return reader.read(place)
+    return reader.read(place, encoding)
 
 
-def decoded(path: Path) -> str:
-    """The text of a file: UTF-8, or what its byte-order mark says."""
+def decoded(path: Path, encoding: str | None = None) -> str:
+    """The text of a file: what its byte-order mark says, or else the given encoding, or else UTF-8."""
     content = read_bytes(path, DataError)
-    mark, encoding = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", "utf-8"))
+    usual = "utf-8" if encoding is None else checked_encoding(encoding)
+    mark, name = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", usual))
     content = content[len(mark) :]
     try:
-        return content.decode(encoding)
+        return content.decode(name)
     except UnicodeDecodeError as error:
-        if encoding != "utf-8":
-            raise DataError(f"{shown(path)} begins as {encoding.upper()}, but cannot be read so: byte {error.start}.") \
+        if mark:
+            raise DataError(f"{shown(path)} begins as {name.upper()}, but cannot be read so: byte {error.start}.") \
                 from None
         line, start = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start) + 1
-        raise DataError(f"{shown(path)}, line {line}: byte {error.start - start} is not UTF-8; save the file as UTF-8, "
-                        "which spreadsheets call CSV UTF-8.") from None
+        advice = f"the file is not in the encoding {encoding}" if encoding is not None else \
+            f"name the file's encoding with --encoding, such as {WESTERN} for a table that Excel saved in Western " \
+            "Europe or America, or save it as UTF-8"
+        raise DataError(f"{shown(path)}, line {line}: byte {error.start - start} is not {name.upper()}; {advice}.") \
+            from None
+
+
+def checked_encoding(name: str) -> str:
+    """An encoding of text that is known here, under the name that was given."""
+    try:
+        " ".encode(name)
+    except (LookupError, ValueError):         # ValueError: a name with a zero byte
+        raise DataError(f"There is no encoding {name[:60]!r}; common ones are utf-8, {WESTERN}, latin-1 and utf-16.") \
+            from None
+    return name

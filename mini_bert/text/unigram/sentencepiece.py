@@ -4,7 +4,7 @@ A message of a protocol buffer is a sequence of fields. Each begins with a numbe
 
     kind 0   a whole number, seven bits a byte, the lowest first; the eighth bit says that more follow
     kind 1   eight bytes
-    kind 2   a length, and so many bytes: text, or a message inside
+    kind 2   a length, and that many bytes: text, or a message inside
     kind 5   four bytes, here a float32
 
 What is read of it is turned into the content of a tokenizer.json, so that there is one way from there on.

@@ -153,9 +153,9 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
                           "it; begin a new run.")
     for name in ("best", "final"):
         require_no_link(run / name)
-    checkpoint, damaged = newest_checkpoint(run / "checkpoints")
+    checkpoint, said = newest_checkpoint(run / "checkpoints")
     if checkpoint is None:
-        raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
+        raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {one}" for one in said))
     network = MiniBERT.load(checkpoint)
     training = training.resolved(network.config)
     objective = _prepared(training, network, corpus, listener)
@@ -174,8 +174,12 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
         description = {key: value for key, value in description.items() if key != PLUGINS}
         write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict(),
                                          **plugins_of(training.words())})})
+        before = trainer.learning_rate()
         _plan_again(trainer)
-    for sentence in damaged:
+        if trainer.state.step and trainer.learning_rate() > before:
+            said.append(f"The learning rate rises from {before:.2g} to {trainer.learning_rate():.2g}, as the "
+                        "schedule is now longer.")
+    for sentence in said:
         trainer.listener.said(sentence)
     return trainer
 

@@ -152,6 +152,23 @@ def test_a_text_without_tokens_has_no_answer_and_the_output_is_json(saved):
     assert isinstance(other["score"], float)
 
 
+def test_rows_of_a_table_have_entities_and_answers_too(saved, tmp_path):
+    (tmp_path / "new.csv").write_bytes("id,text\n1,the U.S. l\u2019\u00c9t\u00e9\n2,Paris\n".encode("cp1252"))
+    folder, out = saved("tokens", ["O", "I-LOC"], (0.0, 1.0)), tmp_path / "out.csv"
+    named = ["predict", "--model", folder, "--data", tmp_path / "new.csv"]
+    assert "not UTF-8; name the file's encoding with --encoding" in refused(*named)
+    run(*named, "--encoding", "cp1252", "--out", out)
+    assert out.read_text("utf-8").splitlines() == [
+        "id,text,answer", "1,the U.S. l\u2019\u00c9t\u00e9,the U.S. l\u2019\u00c9t\u00e9 (LOC)", "2,Paris,Paris (LOC)"]
+    (tmp_path / "asked.jsonl").write_text('{"id": 7, "question": "who", "context": "anna\\twas in paris"}\n')
+    (found,) = run("predict", "--model", saved("span", []), "--data", tmp_path / "asked.jsonl")["answers"]
+    assert found["text"] == "who\tanna was in paris"
+    assert found["answer"] in found["text"]
+    assert "This model takes pairs of texts" in refused("predict", "--model", tmp_path / "span", "--data",
+                                                         tmp_path / "new.csv", "--encoding", "cp1252")
+    assert "--encoding applies only to a table" in refused("predict", "--model", folder, "x", "--encoding", "cp1252")
+
+
 def test_entities_are_shown_with_the_original_text(saved):
     folder = saved("tokens", ["O", "I-LOC"], (0.0, 1.0))
     (found,) = run("predict", "--model", folder, "the U.S., l\u2019\u00c9t\u00e9")["answers"]

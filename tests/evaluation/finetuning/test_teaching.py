@@ -156,6 +156,6 @@ def test_what_cannot_be_taught_is_refused_before_training(data, teacher, tmp_pat
                           ({"teacher": teacher, "temperature": 0}, "temperature must be above 0, not 0")):
         assert said in refused(*command(data, **options))
     assert "give only one of the two" in refused(*command(data, teacher=teacher), "--curve")
-    assert "this one's answers are one label per chosen token" in refused(
+    assert "A teacher helps only with tasks that have one class for each text" in refused(
         *command(data, ".conll", task="ner", teacher=teacher))
     assert "the data both, other" in refused(*command(data, ".pairs.tsv", teacher=teacher))

@@ -26,8 +26,11 @@ def test_a_step_changes_the_prediction_and_undo_brings_it_back(page, words):
     page.open("step")
     model = mini_bert.load("mini")
     before = step_through_backward_pass(model, words, TEXT, mask=[MASK])
+    squared = float(before.gradients.flat.astype(float) @ before.gradients.flat)
+    assert page.number("#forecast b") == pytest.approx(0.001 * squared, rel=1e-4)
     take_step(page, "0.001")
     assert page.number("#loss-before") == before.loss
+    assert not page.find("#ahead").is_displayed()         # what was to be expected, until a step shows what came
     model.params.flat -= 0.001 * before.gradients.flat
     after = step_through_backward_pass(model, words, TEXT, mask=[MASK]).loss
     assert page.number("#loss-after") == pytest.approx(after, rel=1e-5)

@@ -10,6 +10,7 @@ import mini_bert
 def test_the_tour_leads_through_the_views_and_ends(page):
     page.open("step")
     page.find("#tour-button").click()
+    page.script("document.getElementById('tour-play').click()")      # pause: a slow machine would be left behind
     seen = []
     for _ in range(8):
         page.settle()

@@ -212,7 +212,7 @@ export async function show(root, { state }) {
         h(
           "span",
           {},
-          " weight after softmax ",
+          ", weight after softmax ",
           h("b", { id: "pair-weight", "data-value": weight(i, j) }, number(weight(i, j), 6)),
         ),
       ),

@@ -214,17 +214,21 @@ function weightForm(root, info, state, edited, setWeight) {
     put(
       place,
       shape.map((size, axis) =>
-        h("input", {
-          type: "number",
-          min: "0",
-          max: String(size - 1),
-          value: String(index[axis]),
-          "aria-label": axis ? "column" : "row",
-          onchange: (event) => {
-            index[axis] = Number(event.target.value);
-            look();
-          },
-        }),
+        h(
+          "label",
+          {},
+          axis ? "column " : "row ",
+          h("input", {
+            type: "number",
+            min: "0",
+            max: String(size - 1),
+            value: String(index[axis]),
+            onchange: (event) => {
+              index[axis] = Number(event.target.value);
+              look();
+            },
+          }),
+        ),
       ),
     );
     try {
@@ -254,7 +258,7 @@ function weightForm(root, info, state, edited, setWeight) {
   put(
     root,
     h("p", { class: "weight-form" }, h("label", { for: "weight-name" }, "Parameter"), name, place),
-    h("p", { class: "scrub" }, slider, h("label", { for: "weight-value" }, "value"), field),
+    h("p", { class: "scrub" }, slider, h("label", {}, "value ", field)),
     note,
   );
   look();

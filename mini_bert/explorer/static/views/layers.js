@@ -54,6 +54,11 @@ function lens(found, state, sentence, info) {
     go({ position }, { silent: true });
     draw(position);
   };
+  requestAnimationFrame(() => {
+    const scroll = place.querySelector(".scroll"), // in a narrow window the chosen column comes into sight
+      cell = place.querySelector("td.chosen");
+    if (cell) scroll.scrollLeft = cell.offsetLeft + cell.offsetWidth / 2 - scroll.clientWidth / 2;
+  });
   draw(placeIn(state.position, sentence.tokens.length) ?? sentence.predictions[0]?.row ?? 1);
   return place;
 }

@@ -1,8 +1,8 @@
 // Step: one step of training on this sentence, what it changes, and the way back.
 
-import { ask, change, isOffline } from "../api.js";
+import { ask, change, has, isOffline } from "../api.js";
 import { lineChart } from "../charts.js";
-import { h, number, put, table } from "../dom.js";
+import { bar, h, number, percent, put, table } from "../dom.js";
 import { lossMove, movedTable } from "../predictions.js";
 import { go, query } from "../state.js";
 
@@ -18,7 +18,8 @@ export async function show(root, { state, sentence, refusal, info, changed, agai
         ? null
         : "Nothing is masked, so there is no loss to step against: click a word to mask it.");
   const result = h("div", { "aria-live": "polite" }),
-    history = h("div");
+    history = h("div"),
+    ahead = h("div", { class: "outcomes", id: "ahead", hidden: true });
   const rate = h("input", {
     id: "rate",
     list: "rates",
@@ -73,6 +74,7 @@ export async function show(root, { state, sentence, refusal, info, changed, agai
     undo.disabled = isOffline || !found.undoable;
     reset.disabled = isOffline || !taken;
     if (focused?.disabled) take.focus(); // a button that can do nothing more loses the focus
+    ahead.hidden = taken > 0;
     status.textContent = taken
       ? `${taken === 1 ? "One step stands" : `${taken} steps stand`}; ${undoableText(taken, found.undoable)}. The files of the model are never changed.`
       : "No step has been taken. The files of the model are never changed, only the copy in memory.";
@@ -132,10 +134,70 @@ export async function show(root, { state, sentence, refusal, info, changed, agai
     status,
     blocked === null ? null : h("p", { class: "refused" }, blocked),
     result,
+    ahead,
     history,
   );
   draw(info);
+  if (blocked === null && has("backward", query(state))) put(ahead, ...asked(await ask("backward", query(state)), rate));
   if (isOffline) for (const field of [rate, optimiser, take]) field.disabled = true;
+}
+
+/** What the gradient asks for, before any step: how far the loss should fall, and which parts will move. */
+function asked(found, rate) {
+  const { total, share, by_component: norms, by_layer: layers } = found.flow,
+    forecast = h("p", { id: "forecast" });
+  const predict = () => {
+    const step = Number(rate.value),
+      fall = step * total * total;
+    put(
+      forecast,
+      ...(step > 0 && Number.isFinite(fall)
+        ? [
+            `For gradient descent with this rate: ${number(step, 3)} × ${number(total, 4)}² = `,
+            h("b", { "data-value": fall }, number(fall, 3)),
+            fall < found.loss
+              ? `, from ${number(found.loss, 4)} to about ${number(found.loss - fall, 4)}. Take the step, and see how far off that is.`
+              : `, more than the whole loss of ${number(found.loss, 4)}: such a step is too long for the forecast, and may raise the loss.`,
+          ]
+        : ["Type a learning rate above zero."]),
+    );
+  };
+  rate.addEventListener("input", predict);
+  predict();
+  return [
+    h(
+      "section",
+      { class: "panel" },
+      h("h2", {}, "What a step should do"),
+      h(
+        "p",
+        {},
+        "Gradient descent subtracts the learning rate η times the gradient g from all parameters. If the step is short, the loss falls by η times the square of the gradient’s norm: η |g|².",
+      ),
+      forecast,
+      h(
+        "p",
+        { class: "quiet" },
+        "AdamW, Lion and Muon scale the gradient first, so they move other parts more, and the forecast is not theirs.",
+      ),
+    ),
+    h(
+      "section",
+      { class: "panel" },
+      h("h2", {}, "Which parts it moves"),
+      table(
+        ["part", ["|g|", "number"], ["share of |g|²", "number"], ""],
+        Object.entries(norms).map(([name, norm]) => [name, number(norm, 3), percent(share[name]), bar(share[name])]),
+      ),
+      h("h3", {}, "Layer by layer"),
+      table(
+        ["|g| in", ...Object.keys(Object.values(layers)[0] ?? {}).map((name) => [name, "number"])],
+        Object.entries(layers)
+          .reverse()
+          .map(([name, parts]) => [name.replace("_", " "), ...Object.values(parts).map((norm) => number(norm, 3))]),
+      ),
+    ),
+  ];
 }
 
 function undoableText(taken, undoable) {

@@ -22,7 +22,7 @@ export function nearest(timeline, tokens) {
   return far.indexOf(Math.min(...far));
 }
 
-/** All panels, with the cursor at so many tokens; a click on one asks for the tokens there. */
+/** All panels, with the cursor at the number of tokens `at`; a click on a panel calls `onPick` with the number there. */
 export function timelinePanels(timeline, { at, onPick }) {
   const here = nearest(timeline, at);
   const together = timeline.panels.filter((panel) => !panel.apart);

@@ -5,7 +5,7 @@ import json
 from threading import Event
 
 import pytest
-from conftest import JSON, asked_of
+from asking import JSON, asked_of
 
 from mini_bert.serve.limits import Limits
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from conftest import JSON, small_model
+from asking import JSON, small_model
 
 from mini_bert.serve.limits import Limits
 from mini_bert.serve.run import serving

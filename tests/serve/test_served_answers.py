@@ -4,7 +4,7 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
-from conftest import asked_of, with_head
+from asking import asked_of, with_head
 
 from mini_bert.serve.app import STATIC
 from mini_bert.serve.openapi import openapi

@@ -9,7 +9,7 @@ SOURCES := pyproject.toml mini_bert/version.py
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench bench-text \
-	bench-train bench-inference bench-scaling bench-explorer bench-opening clean
+	bench-train bench-inference bench-serving bench-scaling bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
 help:                ## list the targets
@@ -81,6 +81,11 @@ bench-train: $(PARITY)/.installed   ## measure training steps beside PyTorch and
 
 bench-inference: $(PARITY)/.installed       ## measure sentence vectors beside onnxruntime and PyTorch; fails below its ratios
 	$(PARITY)/bin/python benchmarks/inference.py
+
+bench-serving: $(PARITY)/.installed         ## load on the server beside sentence-transformers, many connections, search; 20 minutes; fails below its ratios
+	$(PARITY)/bin/python benchmarks/serving.py load
+	$(PARITY)/bin/python benchmarks/serving.py connections
+	$(PARITY)/bin/python benchmarks/serving.py search
 
 bench-opening: $(VENV)/.installed   ## what digests cost when a model or a corpus is opened; fails above 5 % or 50 ms
 	$(VENV)/bin/python benchmarks/opening.py

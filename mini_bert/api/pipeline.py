@@ -79,7 +79,7 @@ class Pipeline:
         return self.model.encoder() if isinstance(self.model, TaskModel) else self.model
 
     def __repr__(self) -> str:
-        config, offers = self.model.config, [name for name in _OFFERS if self._lack(name) is None]
+        config, offers = self.model.config, [name for name in _OFFERS if self.lacks(name) is None]
         labels = f"{len(self.task.labels)} labels, " if self.task is not None and self.task.labels else ""
         return (f"<{self.name}: {self.model.get_parameter_count():,} parameters, {config.num_layers} layers of "
                 f"{config.hidden_size}, {labels}{len(self.tokenizer):,} pieces, texts of {config.max_seq_length} "
@@ -129,7 +129,7 @@ class Pipeline:
 
         self._require("score")
         texts, measure = _listed(text), way_of_scoring(self._words)
-        if self._lack("fill_mask") is None and not self.model.modules.stack.orders:
+        if self.lacks("fill_mask") is None and not self.model.modules.stack.orders:
             found = [TextScore(one, measure, made.total, len(made.tokens), made) for one, made in zip(
                 texts, score(self._words, self.tokenizer, texts, batch_size=batch_size, threads=self.threads),
                 strict=True)]
@@ -208,7 +208,7 @@ class Pipeline:
     # ---------------------------------------------------------------- what it can do
 
     def _require(self, what: str) -> None:
-        if (lack := self._lack(what)) is not None:
+        if (lack := self.lacks(what)) is not None:
             raise InputError(f"{self.name} cannot {_OFFERS[what]}: {lack}.")
 
     def _required_task(self) -> "SavedTask":
@@ -216,7 +216,7 @@ class Pipeline:
         assert self.task is not None
         return self.task
 
-    def _lack(self, what: str) -> str | None:
+    def lacks(self, what: str) -> str | None:
         """Why the model does not offer a method; None if it does."""
         modules = self.model.modules
         if what == "predict" and self.task is None:

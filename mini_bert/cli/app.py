@@ -42,6 +42,7 @@ COMMANDS = {
         "score": ("use.inference:score_command", "Score texts by pseudo-log-likelihood."),
         "generate": ("use.generate:generate_command", "Continue a text with a causal model."),
         "predict": ("use.predict:predict_command", "Predict with a fine-tuned model."),
+        "serve": ("use.serve:serve_command", "Serve models over HTTP."),
         "export": ("use.export:export_command", "Write ONNX, or what transformers opens."),
         "quantise": ("use.export:quantise_command", "Write a model with int8, bf16 or fp16 weights."),
     },

@@ -1,5 +1,6 @@
 """Results as plain data: nested dictionaries and lists, as JSON holds them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -46,3 +47,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def to_json(value: Any) -> bytes:
+    """JSON has no NaN and no infinity: such a number becomes null."""
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return json.dumps(finite(value), allow_nan=False, separators=(",", ":")).encode()

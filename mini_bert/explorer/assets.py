@@ -1,11 +1,7 @@
-"""The files of the page, and its JSON."""
+"""The files of the page."""
 
-import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-from ..evaluation.result import finite
 
 STATIC = Path(__file__).parent / "static"
 FONT = Path(__file__).parent / "fonts" / "stix-two-math.woff2"
@@ -29,11 +25,3 @@ def digest() -> str:
         content = path.read_bytes()
         found.update(f"{address} {len(content)}\n".encode() + content)
     return found.hexdigest()
-
-
-def to_json(value: Any) -> bytes:
-    """JSON has no NaN and no infinity: such a number becomes null."""
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-    except ValueError:
-        return json.dumps(finite(value), allow_nan=False, separators=(",", ":")).encode()

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, MiniBertError
+from ..evaluation.result import to_json
 from ..files import PAGES, output_file, write_files
 from .answers import ANSWERS, CHANGES
-from .assets import FONT, MODULES, STATIC, STYLES, to_json
+from .assets import FONT, MODULES, STATIC, STYLES
 from .queries import Query
 from .session import Passes, Session
 

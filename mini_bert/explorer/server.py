@@ -6,12 +6,9 @@ What changes the model wants a header that no other page can send unasked.
 """
 
 import logging
-import socket
-import sys
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from threading import Thread, Timer
 from typing import TYPE_CHECKING
 
@@ -23,11 +20,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..errors import ConfigError, InputError, MiniBertError
+from ..errors import InputError, MiniBertError
+from ..evaluation.result import to_json
 from ..interrupts import broken_pipes_raise
 from ..readers import parse_json
+from ..serve.addresses import OwnNames, address_of, is_loopback, is_of_another_page, open_socket
 from .answers import ANSWERS, CHANGES, Answer
-from .assets import FILES, TYPES, to_json
+from .assets import FILES, TYPES
 from .derivations import derivation_page, derivations
 from .queries import read_query
 from .session import Session
@@ -64,17 +63,15 @@ class _Guard:
     """Refuses requests that are not meant for this server, and adds the headers that keep the page to itself."""
 
     def __init__(self, app: ASGIApp, host: str, port: int):
-        self.app, self.host, self.port = app, host.lower(), port
+        self.app, self.names = app, OwnNames(host, port)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        names = [value.decode("latin-1") for key, value in scope["headers"] if key == b"host"]
-        if len(names) != 1 or not self.answers_to(names[0]):
-            refusal = _sentence(421, "This server answers only to its own address; the Host header names another one.")
-            await refusal(scope, receive, send)
-        elif scope["path"] != "/" and _is_of_another_page(scope):        # a link to the page itself may be anywhere
+        if (refusal := self.names.refusal(scope["headers"])) is not None:
+            await _sentence(421, refusal)(scope, receive, send)
+        elif scope["path"] != "/" and is_of_another_page(scope["headers"]):      # a link to the page may be anywhere
             await _sentence(403, "This server answers only to its own page.")(scope, receive, send)
         elif len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
             await _sentence(414, f"The address is longer than {_LONGEST_ADDRESS} characters.")(scope, receive, send)
@@ -91,47 +88,6 @@ class _Guard:
                 pass
             except Exception:                             # it has been answered, by _failed
                 _log.exception("The explorer failed at %r.", scope["path"])
-
-    def answers_to(self, name: str) -> bool:
-        """Is this the name of this server? Where all addresses are served, any number is, but no other name."""
-        host, port = _split_host(name.lower())
-        if port != self.port:
-            return False
-        if host in ("127.0.0.1", "localhost", "::1", self.host.strip("[]")):
-            return True
-        return is_any_address(self.host) and (_is_address(host) or host == socket.gethostname().lower())
-
-
-def _is_of_another_page(scope: Scope) -> bool:
-    """By what browsers say of a request; `none` is one that the user made by hand, and programs say nothing."""
-    return any(value.strip().lower() not in (b"same-origin", b"none")
-               for key, value in scope["headers"] if key == b"sec-fetch-site")
-
-
-def _split_host(name: str) -> tuple[str, int]:
-    """A Host header's name, without the brackets of IPv6, and its port; -1 for what is none."""
-    host, colon, port = name.rpartition(":") if not name.endswith("]") else (name, "", "")
-    if not colon:
-        host, port = name, "80"
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    return host, int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else -1
-
-
-def is_any_address(host: str) -> bool:
-    return host in ("0.0.0.0", "::", "")
-
-
-def is_loopback(host: str) -> bool:
-    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 # -------------------------------------------------------------------- answers
@@ -227,35 +183,10 @@ async def _failed(request: Request, error: Exception) -> Response:
 # -------------------------------------------------------------------- serving
 
 
-def open_socket(host: str, port: int | None) -> socket.socket:
-    """A listening socket: at the port that is asked for, else at the usual one or, if that is taken, a free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for wish in (PORT, 0) if port is None else (port,):
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        if sys.platform != "win32":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, wish))
-            listening.listen(64)
-        except (OSError, OverflowError, TypeError, ValueError) as error:      # the last two of names no host can have
-            listening.close()
-            if port is None and wish:
-                continue
-            reason = getattr(error, "strerror", None) or error
-            raise ConfigError(f"Cannot listen at {host}, port {wish}: {reason}.") from None
-        return listening
-    raise InputError("There is no free port.")
-
-
-def address_of(listening: socket.socket, host: str) -> str:
-    shown = "127.0.0.1" if is_any_address(host) else f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listening.getsockname()[1]}/"
-
-
 def run_server(session: Session, *, host: str = "127.0.0.1", port: int | None = None, browser: bool = True,
                fragment: str = "", say: Callable[[str], None] = print) -> None:
     """Serve until it is interrupted."""
-    with open_socket(host, port) as listening:
+    with open_socket(host, port, PORT) as listening:
         address = address_of(listening, host)
         if not is_loopback(host):
             say(f"Warning: {host or 'every address'} can be reached by other machines; whoever reaches it can use the "
@@ -271,7 +202,7 @@ def run_server(session: Session, *, host: str = "127.0.0.1", port: int | None = 
 @contextmanager
 def serving(session: Session) -> Iterator[str]:
     """A server beside the caller, at a free port of this machine: its address, for tests and scripts."""
-    with open_socket("127.0.0.1", 0) as listening:
+    with open_socket("127.0.0.1", 0, PORT) as listening:
         server = _server(create_app(session, port=listening.getsockname()[1]))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

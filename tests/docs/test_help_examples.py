@@ -15,7 +15,7 @@ from mini_bert.cli.app import app
 # what is shortened: times, since nobody waits for a test; and what serves until Ctrl-C
 SHORTER = {"--budget 10m": "--budget 1s", "fit letters/": "fit letters/ --config small"}
 NEEDS = {"--format onnx": "onnx"}             # the package of an extra that `make parity` installs
-SERVES = re.compile(r"mini-bert explore (?!.*--export)")
+SERVES = re.compile(r"mini-bert (explore (?!.*--export)|serve )")
 
 
 def examples() -> dict[str, list[str]]:
@@ -60,7 +60,8 @@ def test_an_example_of_help_succeeds(example: str, scratch: Path, environment: d
 
 def serve(line: str, folder: Path, environment: dict[str, str]) -> None:
     """Run a command that serves a page until Ctrl-C, which a process begun in the background would ignore."""
-    process = subprocess.Popen(["bash", "-c", f"exec {line} --no-browser"], cwd=folder, env=environment, text=True,
+    quiet = " --no-browser" if "explore" in line else ""
+    process = subprocess.Popen(["bash", "-c", f"exec {line}{quiet}"], cwd=folder, env=environment, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))
     assert "http://" in process.stdout.readline()

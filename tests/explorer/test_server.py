@@ -24,13 +24,15 @@ from mini_bert.analysis.passes.backward_steps import backward_pass
 from mini_bert.analysis.passes.forward_steps import forward_pass
 from mini_bert.checks.check_all import models_to_check
 from mini_bert.errors import ConfigError, InputError
+from mini_bert.evaluation.result import to_json
 from mini_bert.explorer.answers import ANSWERS
-from mini_bert.explorer.assets import FILES, FONT, MODULES, STATIC, to_json
+from mini_bert.explorer.assets import FILES, FONT, MODULES, STATIC
 from mini_bert.explorer.derivations import derivations
 from mini_bert.explorer.queries import read_query
 from mini_bert.explorer.runs import Run
-from mini_bert.explorer.server import create_app, is_loopback, open_socket
+from mini_bert.explorer.server import PORT, create_app
 from mini_bert.explorer.session import Session
+from mini_bert.serve.addresses import is_loopback, open_socket
 from mini_bert.training.update import Update
 
 TEXT = "the cat sat on a mat ."
@@ -380,11 +382,11 @@ def test_without_a_run_there_is_none(app):
 
 
 def test_a_taken_port_is_refused_if_asked_for_and_else_another_is_found():
-    with open_socket("127.0.0.1", None) as first, open_socket("127.0.0.1", None) as second:
+    with open_socket("127.0.0.1", None, PORT) as first, open_socket("127.0.0.1", None, PORT) as second:
         assert first.getsockname()[0] == second.getsockname()[0] == "127.0.0.1"
         assert first.getsockname()[1] != second.getsockname()[1]
         with pytest.raises(ConfigError, match="Cannot listen"):
-            open_socket("127.0.0.1", first.getsockname()[1])
+            open_socket("127.0.0.1", first.getsockname()[1], PORT)
 
 
 def test_loopback_is_known():

@@ -158,7 +158,7 @@ def test_the_commands(directory, tmp_path):
     assert np.load(tmp_path / "v.npy").shape == (3, 16)
     assert "probability" in runner.invoke(app, ["fill-mask", "the [MASK]", *common]).stdout
     refused = runner.invoke(app, ["embed", str(tmp_path / "texts.txt"), *common, "--out", str(tmp_path / "v.txt")])
-    assert "ends in .npy" in str(refused.exception)
+    assert "must end in .npy" in str(refused.exception)
     assert "nan" not in runner.invoke(app, ["score", "", *common]).stdout
 
 

@@ -26,10 +26,10 @@ from mini_bert.errors import (
 )
 from mini_bert.evaluation.formats.lines import json_lines, numbered_lines
 from mini_bert.evaluation.formats.squad import read_questions
-from mini_bert.explorer.server import open_socket
 from mini_bert.lab.experiment import Experiment
 from mini_bert.readers import parse_json, parse_yaml, read_bytes, read_json, read_lines, read_text, read_yaml
 from mini_bert.report.page import write_page
+from mini_bert.serve.addresses import open_socket
 from mini_bert.text.corpora.corpus import Corpus
 from mini_bert.text.corpora.prepare import prepare
 from mini_bert.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -274,7 +274,7 @@ def test_memory_that_runs_out_is_one_sentence():
 @pytest.mark.parametrize("host", ["\udcff", "a..b", "x" * 300, "a\0b"])
 def test_a_host_that_cannot_be_is_one_sentence(host):
     with pytest.raises(ConfigError, match="Cannot listen"):
-        open_socket(host, None)
+        open_socket(host, None, 8640)
 
 
 def test_a_message_quotes_no_line_ends_and_no_controls():

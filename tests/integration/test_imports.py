@@ -34,7 +34,9 @@ ALLOWED = {
     "api": {"core", "text", "training", "evaluation", "analysis", "inference", "factory"},
     "bench": {"core", "text", "configs", "objectives", "training", "plugins"},
     "interop": {"core", "text", "training", "evaluation", "analysis"},
-    "explorer": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "analysis", "factory"},
+    "explorer": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "analysis", "factory",
+                 "serve"},
+    "serve": {"core", "text", "inference", "evaluation", "analysis", "api"},
 }
 THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {"yaml"}, "interop": {"numpy"},
                "checks": {"numpy"}, "objectives": {"numpy"},
@@ -42,6 +44,7 @@ THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {
                "analysis": {"numpy"}, "exercises": {"numpy"},
                "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"}, "lab": {"numpy"},
                "explorer": {"latex2mathml", "markdown", "numpy", "starlette", "uvicorn"},
+               "serve": {"numpy", "starlette", "uvicorn"},
                "inference": {"numpy"}, "api": {"numpy"}, "cli": {"numpy", "typer", "rich"}}
 NEVER = {"torch", "transformers", "tokenizers", "tensorflow", "jax", "scipy", "sklearn", "pickle", "numba"}
 

@@ -1,7 +1,5 @@
 """mini-bert explore: open the explorer in the browser, or export one sentence to a file."""
 
-import re
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +10,7 @@ from rich.markup import escape
 
 from ...errors import ConfigError, InputError
 from ..output import Output, SeedOption
+from ..use.serve import said
 
 
 def explore_command(
@@ -62,20 +61,7 @@ def explore_command(
         output.result(done, escape(f"{export}: {done['bytes'] / 1e6:.1f} MB, opens in any browser without a "
                                    f"network.{left}"))
         return
-    serve(session, host=host, port=port, browser=browser, fragment=fragment(query), say=_said(output))
-
-
-def _said(output: Output) -> Callable[[str], None]:
-    """Prints what the server says when it starts: with --json the address in an object, otherwise the sentences."""
-    def say(sentence: str) -> None:
-        address = re.search(r"https?://[^\s;]+", sentence)
-        if output.as_json and address is not None:
-            output.result({"address": address[0]})
-            sys.stdout.flush()                    # a program reads it while the server runs
-        else:
-            output.console.print(escape(sentence), soft_wrap=True)
-
-    return say
+    serve(session, host=host, port=port, browser=browser, fragment=fragment(query), say=said(output))
 
 
 def _server() -> Callable[..., None]:

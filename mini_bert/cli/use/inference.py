@@ -1,13 +1,11 @@
 """mini-bert fill-mask, embed, similar and score: apply a trained model to text."""
 
-import json
 import sys
-from io import BytesIO
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import typer
 from rich.markup import escape
 from rich.text import Text
@@ -15,13 +13,16 @@ from rich.text import Text
 from ...core.model import MiniBERT
 from ...errors import InputError
 from ...factory import load
-from ...files import write_files
+from ...files import output_file, write_files
+from ...inference.collection import Collection
 from ...inference.embed import embed, similar
 from ...inference.fill_mask import Candidate, fill_mask
 from ...inference.score import score
+from ...inference.vector_files import WRITERS, Blocks, json_lines, require_writer
 from ...text.corpora.sources import FileReading, find_sources, numbered_texts
 from ...text.opening import load_tokenizer
 from ...text.tokenizer import Tokenizer
+from ...workers import workers
 from ..completion import models
 from ..output import Output, table
 from ..table_options import EncodingOption, TextColumnOption, one_column
@@ -31,6 +32,7 @@ Model = Annotated[str, typer.Option("--model", "-m", metavar="NAME|DIR", help="A
                                     autocompletion=models)]
 Top = Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results to show.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Texts in one pass, at most.")]
+_BLOCK = 4096                 # texts whose vectors are in memory at once
 _BAR = 30                     # characters of a bar for probability 1
 
 
@@ -127,47 +129,53 @@ def embed_command(files: Annotated[list[str] | None, typer.Argument(
                   = None,
                   model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
                   out: Annotated[Path | None, typer.Option(
-                      "--out", "-o", help="Write a .npy file instead of JSON lines.")] = None,
+                      "--out", "-o", metavar="FILE", help="Write a .npy, .jsonl or .parquet file.")] = None,
                   batch_size: Batch = 256, normalise: Annotated[bool, typer.Option(
                       "--normalise/--raw", help="Scale vectors to length 1.")] = True, *, output: Output) -> None:
-    """Turn texts, one per line or per row of a table, into vectors: JSON lines on standard output, or a .npy file.
+    """Turn texts, one per line or per row of a table, into vectors: JSON lines on standard output, or a file.
 
     Every line gets a vector; a blank line gets that of an empty text. A text longer than the model's window gets the
-    mean of the vectors of its windows, weighted by tokens.
+    mean of the vectors of its windows, weighted by tokens. A .npy file has the vectors alone, and is what `similar
+    --vectors` and `serve --collection` search; .jsonl and .parquet have the texts as well.
 
     Example: mini-bert embed sentences.txt --out vectors.npy
     """
-    if out is not None and out.suffix != ".npy":
-        raise InputError(f"--out must be a file name that ends in .npy, not {out.name!r}.")
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"There is no directory {out.parent} for {out.name}; create it first.")
+    if out is not None:
+        output_file(out, tuple(WRITERS), [Path(name) for name in files or () if name != "-"])
+        require_writer(out.suffix.lower())
     network, tokenizer = opened(model)
     given, too_long = text_lines(files, text_column, encoding, blank=True), list[int]()
-    texts = [line.text for line in given]
+    texts, width = [line.text for line in given], network.config.hidden_size
+    said = said_of_blank(given, "its vector is that of an empty text")
+
     with output.progress("embedding", len(texts)) as progress:
-        vectors = embed(network, tokenizer, texts, batch_size=batch_size, normalise=normalise, too_long=too_long,
-                        progress=progress)
-    said = [*said_of_blank(given, "its vector is that of an empty text"),
-            *_in_windows(len(too_long), network, "their vectors are the mean over the windows")]
+        def blocks() -> Blocks:
+            for start in range(0, len(texts), _BLOCK):
+                some, long = texts[start : start + _BLOCK], list[int]()
+                yield some, embed(network, tokenizer, some, batch_size=batch_size, normalise=normalise, too_long=long,
+                                  progress=partial(_shifted, progress, start))
+                too_long.extend(start + number for number in long)
+
+        if out is not None:
+            write_files(out.parent, {out.name: WRITERS[out.suffix.lower()](blocks(), len(texts), width)})
+        elif output.as_json:
+            vectors = [row.tolist() for _, rows in blocks() for row in rows]
+        else:
+            for line in json_lines(blocks()):
+                print(line)
+    said += _in_windows(len(too_long), network, "their vectors are the mean over the windows")
     if out is not None:
-        write_files(out.parent, {out.name: _npy(vectors)})
-        output.result({"out": str(out), "shape": vectors.shape, "too_long": too_long},
-                      f"{len(vectors):,} vectors of {vectors.shape[1]}: {escape(str(out))}", *said)
+        output.result({"out": str(out), "shape": (len(texts), width), "too_long": too_long},
+                      f"{len(texts):,} vectors of {width}: {escape(str(out))}", *said)
     elif output.as_json:
-        output.result({"model": model, "texts": texts, "vectors": vectors.tolist(), "too_long": too_long})
+        output.result({"model": model, "texts": texts, "vectors": vectors, "too_long": too_long})
     else:
         for sentence in said:
             print(sentence, file=sys.stderr)          # standard output holds the vectors
-        for text, vector in zip(texts, vectors, strict=True):
-            json.dump({"text": text, "vector": [round(float(x), 6) for x in vector]}, sys.stdout, ensure_ascii=False)
-            print()
 
 
-def _npy(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
-    """The parts of a .npy file."""
-    header = BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    return [header.getvalue(), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
+def _shifted(progress: Callable[[int], None], start: int, done: int) -> None:
+    progress(start + done)
 
 
 def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="The sentence to compare with.")],
@@ -175,11 +183,21 @@ def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="T
                         metavar="FILE", help="Files with one text per line, or tables; default: standard input.")]
                     = None,
                     model: Model = "mini", text_column: TextColumnOption = None, encoding: EncodingOption = None,
+                    vectors: Annotated[Path | None, typer.Option(
+                        "--vectors", metavar="FILE", help="Vectors of the texts, as `mini-bert embed --out` wrote them "
+                        "with the same model: a .npy file of any size. Nothing is embedded but the query, and the "
+                        "texts may be left out.")] = None,
                     top: Top = 5, batch_size: Batch = 256, *, output: Output) -> None:
     """Find the sentences in files that are nearest to a query.
 
     Example: mini-bert similar "A cat sleeps." sentences.txt
+
+    Example: mini-bert similar "A cat sleeps." --vectors vectors.npy sentences.txt
     """
+    if vectors is not None:
+        _similar_in_file(query, vectors, files, FileReading(text_column=one_column(text_column), encoding=encoding),
+                         model, top, output)
+        return
     network, tokenizer = opened(model)
     given, too_long = text_lines(files, text_column, encoding), list[int]()
     with output.progress("embedding", len(given)) as progress:
@@ -197,6 +215,35 @@ def similar_command(query: Annotated[str, typer.Argument(metavar="TEXT", help="T
          "neighbours": [{"text": n.text, "file": place.file, "line": place.number, "cosine": n.cosine}
                         for n, place in zip(found, places, strict=True)]},
         rows, *_in_windows(len(too_long) + long_query, network, "their vectors are the mean over the windows"))
+
+
+def _similar_in_file(query: str, vectors: Path, files: list[str] | None, reading: FileReading, model: str, top: int,
+                     output: Output) -> None:
+    """The nearest of a file of vectors. Of the texts, only those that are shown are kept in memory."""
+    network, tokenizer = opened(model)
+    collection = Collection(vectors)
+    with workers() as team:
+        hits, = collection.search(embed(network, tokenizer, [query]), top, team)
+    places = _rows(files, reading, [hit.number for hit in hits], len(collection)) if files else {}
+    rows = table("cosine", "vector", *(["text"] if files else []), right=("cosine", "vector"))
+    for hit in hits:
+        rows.add_row(f"{hit.cosine:.3f}", f"{hit.number + 1:,}", *([Text(places[hit.number])] if files else []))
+    output.result({"query": query, "vectors": str(vectors), "neighbours": [
+        {"text": places.get(hit.number), "line": hit.number + 1, "cosine": hit.cosine} for hit in hits]}, rows)
+
+
+def _rows(files: list[str], reading: FileReading, wanted: list[int], count: int) -> dict[int, str]:
+    """The texts of these rows, counted from 0 through all files."""
+    chosen, found, number = set(wanted), dict[int, str](), 0
+    for source in find_sources(files, reading):
+        for _, text in numbered_texts(source):
+            if number in chosen:
+                found[number] = text
+            number += 1
+    if number != count:
+        raise InputError(f"There are {number:,} texts and {count:,} vectors; name the files that the vectors were made "
+                         "from, in the same order.")
+    return found
 
 
 def score_command(texts: Annotated[list[str] | None, typer.Argument(

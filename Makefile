@@ -57,7 +57,7 @@ docs: $(VENV)/.docs                 ## run the pages' examples, then build the s
 first-steps: $(VENV)/.docs         ## follow README and tutorials literally, in empty folders and with a new environment
 	rm -rf build/first-steps
 	$(PYTHON) -m venv build/first-steps
-	build/first-steps/bin/python -m pip install --quiet --disable-pip-version-check ".[viz,explorer]"
+	build/first-steps/bin/python -m pip install --quiet --disable-pip-version-check ".[viz,explorer,serve]"
 	NEW_ENVIRONMENT=$(CURDIR)/build/first-steps $(VENV)/bin/python -m pytest -n auto tests/docs/test_first_steps.py
 
 notebooks: $(VENV)/.notebooks       ## execute the notebooks; fails if one does not run, or its outputs are stale
@@ -106,7 +106,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.python $(SOURCES)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[viz,explorer]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[viz,explorer,serve]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed

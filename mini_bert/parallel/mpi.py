@@ -21,6 +21,13 @@ _EAGER, _PAUSE = 0.005, 1e-4          # seconds of waiting before the first paus
 _EAGER_TRANSFER = 0.5                 # while arrays come in, they come in by asking for them
 
 
+def everybody() -> Any:
+    """The communicator of all processes that were started together."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
+
+
 class OverMPI:
     """All processes of a communicator. `patience` are the seconds that a process may keep others waiting."""
 
@@ -81,6 +88,10 @@ class OverMPI:
 
         self._wait(done, lambda: sorted({owners[index] for index in missing}), _EAGER_TRANSFER)
 
+    def messages(self) -> "Signs":
+        """Signs of life, beside everything else."""
+        return Signs(self._mpi, self._all.Dup())
+
     def abort(self, code: int) -> None:
         """End all processes at once."""
         self._mpi.COMM_WORLD.Abort(code)
@@ -96,6 +107,27 @@ class OverMPI:
             else:
                 raise TimeoutError(f"{', '.join(map(self.name, late()))} did not come to a common step within "
                                    f"{self.patience:g} s.")
+
+
+class Signs:
+    """Messages without content, which a thread of its own sends and receives."""
+
+    def __init__(self, mpi: Any, communicator: Any):
+        self._mpi, self._all, self._nothing = mpi, communicator, bytearray(1)
+
+    def send_signs(self, others: Sequence[int], pending: list[Any]) -> list[Any]:
+        """Send a sign to those that have taken the last one; the answer is what is on its way."""
+        waiting = {other: request for other, request in pending if not request.Test()}
+        return [(other, waiting.get(other) or self._all.Isend([self._nothing, self._mpi.BYTE], other))
+                for other in others]
+
+    def heard_of(self, other: int) -> bool:
+        """Take the signs that have come from a process; were there any?"""
+        found, place = False, bytearray(1)
+        while self._all.Iprobe(other):
+            self._all.Recv([place, self._mpi.BYTE], other)
+            found = True
+        return found
 
 
 def _let_others_run() -> None:

@@ -28,7 +28,8 @@ def load_imports(files: list[str] | None) -> None:
             import_file(file)
 
 
-def with_shared_options(command: Callable[..., Any] | None, *, imports: bool, several: bool = False) -> Callable[..., Any]:
+def with_shared_options(command: Callable[..., Any] | None, *, imports: bool,
+                        several: bool = False) -> Callable[..., Any]:
     """The command with the options added: its `output` is made from --json and --quiet, files are imported first.
 
     Unless it is a command for `several` processes, it is refused where mpirun has started more than one.

@@ -1,8 +1,8 @@
 """Who computes which micro-batches, and who steps which part of the parameters.
 
-The gradients of a step are added along a fixed binary tree over the numbers of the micro-batches. A node of level k is a
-block of 2^k neighbours that begins at a multiple of 2^k; the last may be cut short. A process gets neighbours, as even
-a share as can be, and of all such divisions one of large blocks, each summed by itself. With 16 micro-batches:
+The gradients of a step are added along a fixed binary tree over the numbers of the micro-batches. A node of level k is
+a block of 2^k neighbours that begins at a multiple of 2^k; the last may be cut short. A process gets neighbours, as
+even a share as can be, and of all such divisions one of large blocks, each summed by itself. With 16 micro-batches:
 
     2 processes      [0 ... 7]  [8 ... 15]
     3 processes      [0 ... 3][4, 5]  [6, 7][8 ... 11]  [12 ... 15]

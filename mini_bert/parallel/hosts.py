@@ -8,6 +8,8 @@ import os
 import platform
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,17 +25,10 @@ def kernels() -> dict[str, str]:
     found = {"NumPy": np.__version__, "machine": platform.machine(), "Python": platform.python_version()}
     for pool in blas[:1]:
         found |= {"BLAS": f"{pool['internal_api']} {pool['version']}", "BLAS kernels": str(pool.get("architecture"))}
-    try:
-        found["NumPy's SIMD"] = " ".join(sorted(_features()))
-    except (ImportError, AttributeError):             # it moves from version to version
-        pass
+    with suppress(ImportError, AttributeError):       # it moves from version to version
+        features = import_module("numpy._core._multiarray_umath").__cpu_features__
+        found["NumPy's SIMD"] = " ".join(sorted(name for name, has in features.items() if has))
     return found
-
-
-def _features() -> list[str]:
-    from numpy._core._multiarray_umath import __cpu_features__      # type: ignore[attr-defined]
-
-    return [name for name, has in __cpu_features__.items() if has]
 
 
 def differences(processes: "OverMPI") -> Iterator[str]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from time import sleep
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "MPI_LOCALNRANKS")
 _FIRST_SPEAKS = 1.0           # seconds that the others give the first process to say what is wrong everywhere
 _together: list[int] = []            # the ranks of this process and those that it works with
+_OTHERS_SAVE = 5.0
 SILENCE, PATIENCE = "MINI_BERT_SILENCE", "MINI_BERT_PATIENCE"
 
 
@@ -37,7 +39,7 @@ def launched_processes() -> Iterator[None]:
         return
     if find_spec("mpi4py") is None:
         raise ConfigError("This process was started by mpirun, which needs mpi4py: pip install 'mini-bert[mpi]'.")
-    import mpi4py                                     # not above: a process alone needs none of it
+    import mpi4py  # not above: a process alone needs none of it
 
     from ..workers import share_cores
     from .heartbeat import Heartbeat
@@ -90,7 +92,7 @@ def _silent(wanted: bool) -> Iterator[None]:
         yield
         return
     before = sys.stdout, sys.stderr
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout = sys.stderr = nowhere
         try:
             yield
@@ -100,7 +102,9 @@ def _silent(wanted: bool) -> Iterator[None]:
 
 def _end_all(processes: "OverMPI", error: BaseException, stream: IO[Any]) -> NoReturn:
     """Say what has happened here, and end all processes. What is wrong in all of them the first one says."""
-    if processes.rank and isinstance(error, MiniBertError | OSError):
+    if isinstance(error, KeyboardInterrupt):
+        sleep(_OTHERS_SAVE)                           # a signal has come to all: those with runs of their own save them
+    elif processes.rank and isinstance(error, MiniBertError | OSError):
         sleep(_FIRST_SPEAKS)
     if isinstance(error, MiniBertError):
         shown = str(error)

@@ -118,9 +118,8 @@ class GradientExchange:
             total, kind = self._tree(root(self._count), {block: part[here] for block, part in parts.items()},
                                      kinds_here)
             if kind:                                          # nobody has a gradient of it, or of some rows
-                total += 0.0                                  # type: ignore[misc]   # -0 becomes 0
-            if total is not None:
-                target[here] = total
+                total += 0.0                                  # -0 becomes 0
+            target[here] = total
 
         if self._count:
             workers.map(add, list(self._runs(of_block)))

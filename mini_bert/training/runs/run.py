@@ -99,8 +99,8 @@ def _same_corpus(data: Corpus | str | Path) -> Corpus:
     found = processes.share((corpus.fingerprint(), corpus.manifest.vocab_digest) if processes.size > 1 else None)
     for rank, digest in enumerate(found):
         if digest != found[0]:
-            raise CorpusError(f"{corpus.directory} differs: {processes.name(rank)} has another text or vocabulary there "
-                              f"than {processes.name(0)}; copy the corpus of one to the other.")
+            raise CorpusError(f"{corpus.directory} differs: {processes.name(rank)} has another text or vocabulary "
+                              f"there than {processes.name(0)}; copy the corpus of one to the other.")
     return corpus
 
 

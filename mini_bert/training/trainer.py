@@ -90,7 +90,8 @@ class Trainer:
             self.listener.began(self)
             noted, stopped = self._agreed(interrupts.noted, False)
             while state.step < state.total_steps and noted is None and not stopped:
-                noted, stopped = self._agreed(interrupts.noted, self._advance(loop))
+                stopped = self._advance(loop)
+                noted, stopped = self._agreed(interrupts.noted, stopped)
             if noted is not None:
                 self.interrupted = noted
                 interrupts.answered()

@@ -67,7 +67,7 @@ def test_any_number_of_processes_gives_the_same_bits(model, settings, size):
 
 
 def test_more_processes_than_micro_batches_give_the_same_bits():
-    (losses, weights, _, _), = trained("plain", 0, micro_batch_size=6)
+    (_losses, weights, _, _), = trained("plain", 0, micro_batch_size=6)
     assert {one[1] for one in trained("plain", 4, micro_batch_size=6)} == {weights}
 
 

@@ -1,5 +1,7 @@
 """Micro-batches and parameters, divided among processes."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +35,7 @@ def test_a_power_of_two_gives_each_process_one_block():
        st.integers(1, 9))
 def test_shards_cover_the_buffer_and_cut_nothing_that_belongs_together(size, cuts, ends, processes):
     ends = sorted(min(end, size) for end in ends)
-    runs = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
+    runs = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
     found = shards(size, cuts, runs, processes)
     assert [number for shard in found for number in range(shard.start, shard.stop)] == list(range(size))
     for shard in found:

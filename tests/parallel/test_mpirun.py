@@ -23,7 +23,7 @@ SETTINGS = ("--set", "training.micro_batch_size=4", "--set", "training.eval_ever
 def folder(tmp_path_factory):
     """A corpus of some thousand tokens, and a table of labelled texts."""
     folder, draw = tmp_path_factory.mktemp("mpirun"), random.Random(0)
-    words = "the cat sat on a mat and looked at its master who ran away".split()
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "looked", "at", "its", "master", "who", "ran", "away"]
     (folder / "text.txt").write_text("\n\n".join(" ".join(draw.choices(words, k=40)) + "." for _ in range(200)))
     (folder / "labelled.csv").write_text("text,label\n" + "".join(
         f"{' '.join(draw.choices(words, k=6))} {'good' if number % 2 else 'bad'},{number % 2}\n"
@@ -35,7 +35,8 @@ def folder(tmp_path_factory):
 
 def alone(folder, *arguments):
     """Run `mini-bert ARGUMENTS` in one process."""
-    return subprocess.run([*PROGRAM, *map(str, arguments)], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run([*PROGRAM, *map(str, arguments)], cwd=folder, check=True, capture_output=True,
+                          text=True).stdout
 
 
 def pretrain(folder, out, steps=24, *more):
@@ -84,7 +85,7 @@ def test_every_optimiser_gives_the_bytes_of_one_process(folder, tmp_path, optimi
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_killed_process_ends_all_and_fewer_continue_with_the_same_bytes(folder, tmp_path, rank):
-    steps = 400
+    steps = 200
     launched = Launched(tmp_path, "-n", 3, *PROGRAM, *pretrain(folder, tmp_path / "run", steps))
     until(done(tmp_path / "run", 16))
     begin = time.monotonic()
@@ -98,7 +99,7 @@ def test_a_killed_process_ends_all_and_fewer_continue_with_the_same_bytes(folder
 
 
 def test_a_signal_for_mpirun_saves_and_one_process_continues(folder, tmp_path):
-    steps = 400
+    steps = 200
     launched = Launched(tmp_path, "-n", 2, *PROGRAM, *pretrain(folder, tmp_path / "run", steps))
     until(done(tmp_path / "run", 16))
     os.kill(launched.pid, signal.SIGTERM)
@@ -157,7 +158,6 @@ def test_different_corpora_are_refused(folder, tmp_path):
 
 
 def test_hosts_with_other_kernels_are_told_so(folder, tmp_path):
-    (tmp_path / "old.py").write_text("import numpy\nnumpy.__version__ = '1.9.9'\n")
     (tmp_path / "sitecustomize.py").write_text("""
 import os
 if os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK")) == "1":

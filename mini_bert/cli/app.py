@@ -65,6 +65,7 @@ COMMANDS = {
         "presets": ("tools.presets:presets_command", "List the model presets."),
         "memory": ("tools.bench:memory_command", "Predict and measure the memory of training."),
         "bench": ("tools.bench:app", "Measure the speed of training."),
+        "plan": ("tools.scaling:plan_command", "Predict training on many machines."),
     },
 }
 ON_SEVERAL = ("pretrain", "resume", "finetune", "evaluate", "lab")        # what mpirun may start several processes of

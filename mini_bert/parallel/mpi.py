@@ -17,7 +17,8 @@ from .processes import Message, Numbers, Value
 
 _AT_ONCE = 1 << 28                    # bytes of a message; MPI counts to 2^31
 _WORDS, _NUMBERS = 1, 2               # tags
-_EAGER, _PAUSE = 0.005, 1e-4          # seconds of waiting before the first pause, and of a pause
+_EAGER = 0.005                        # seconds of waiting before the first pause
+_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01   # the longer the wait, the longer the pauses
 _EAGER_TRANSFER = 0.5                 # while arrays come in, they come in by asking for them
 
 
@@ -103,7 +104,7 @@ class OverMPI:
             if waited < eager:
                 _let_others_run()
             elif waited < self.patience:
-                sleep(_PAUSE)
+                sleep(min(_PAUSE + waited / 100, _LONGEST_PAUSE))
             else:
                 raise TimeoutError(f"{', '.join(map(self.name, late()))} did not come to a common step within "
                                    f"{self.patience:g} s.")

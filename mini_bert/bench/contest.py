@@ -100,9 +100,10 @@ class Contestant:
             raise BenchError(f"{self.name}: {self.last['error']}")
         self.seconds += self.last["seconds"] if keep else []
 
-    def close(self) -> None:
+    def close(self, last: str = "") -> None:
+        """Close its input, behind a last line for a process that needs one, and wait for its end."""
         with broken_pipes_raise():
-            self._process.communicate()           # closes its input, and waits
+            self._process.communicate(last or None)
 
 
 def round_count(steps: int) -> int:

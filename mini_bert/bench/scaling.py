@@ -71,7 +71,7 @@ def measure_scaling(task: BenchTask, shapes: Sequence[tuple[int, int]], steps: i
                 for shape, contestant in zip(shapes, contestants, strict=True)]
     finally:
         for contestant in contestants:
-            contestant.close()
+            contestant.close("0\n")
 
 
 def _scaled(shape: tuple[int, int], seconds: list[float], last: Mapping[str, Any]) -> Scaled:

@@ -1,6 +1,7 @@
 """One of the processes of `mini-bert bench scaling`, or the only one: takes as many steps as it is told.
 
-The first process reads numbers of steps from its input and answers with their times as JSON, as a contestant does.
+The first process reads numbers of steps from its input and answers with their times as JSON, as a contestant does. Zero
+ends it, as mpirun does not pass the end of its input on.
 """
 
 import json
@@ -76,14 +77,14 @@ def _serve(task: BenchTask) -> None:
     trainer = Trainer(MiniBERT(config), Same(), settings)
     steps, link = trainer.steps(), measured_link(trainer.objective.params.flat.nbytes)
     state = processes.share(sum(array.nbytes for array in trainer.optimiser.state.values()))
-    while wanted := from_first(processes, sys.stdin.readline):
+    while wanted := from_first(processes, lambda: int(sys.stdin.readline() or 0)):
         seconds, before = [], getattr(processes, "sent_bytes", 0)
-        for _ in range(int(wanted)):
+        for _ in range(wanted):
             processes.share(0)
             begin = perf_counter()
             next(steps)
             seconds.append(perf_counter() - begin)
-        sent = (getattr(processes, "sent_bytes", 0) - before) // int(wanted)
+        sent = (getattr(processes, "sent_bytes", 0) - before) // wanted
         if processes.rank == 0:
             answers.write(json.dumps({"seconds": seconds, "sent_bytes": sent, "state_bytes": max(state),
                                       "link": None if link is None else asdict(link)}) + "\n")

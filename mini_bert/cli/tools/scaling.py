@@ -88,8 +88,8 @@ def _guess(model: ModelConfig, one: Scaled, speeds: Speeds, task: BenchTask) -> 
 def plan_command(config: Config = "bert-base",
                  hosts: Annotated[int, typer.Option("--hosts", min=1, help="Machines.")] = 8,
                  cores: Annotated[int, typer.Option("--cores", min=1, help="Cores of a machine.")] = 16,
-                 network: Annotated[str, typer.Option("--network", metavar="SPEED", help="Between the machines, such as "
-                                                      "1Gbit or 10Gbit.")] = "10Gbit",
+                 network: Annotated[str, typer.Option("--network", metavar="SPEED", help="Between the machines, such "
+                                                      "as 1Gbit or 10Gbit.")] = "10Gbit",
                  latency: Annotated[float, typer.Option("--latency", min=0, help="Microseconds of a message.")] = 50.0,
                  processes: Annotated[int, typer.Option("--processes", min=1, help="Of each machine.")] = 1,
                  batch_size: Annotated[int, typer.Option("--batch-size", "-b", min=0, help="Sequences per step, of all "

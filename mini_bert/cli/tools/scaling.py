@@ -104,7 +104,7 @@ def plan_command(config: Config = "bert-base",
     A core of theirs is taken to be as fast as one of this machine while all of its cores work, and threads of a process
     not to hinder each other. Nothing is overlapped.
 
-    Example: mini-bert plan --config bert-base --hosts 64 --cores 32 --network 10Gbit
+    Example: mini-bert plan --config small --hosts 8 --cores 16 --network 1Gbit
     """
     model = _of_words(config)
     length = min(length or 128, model.max_seq_length)

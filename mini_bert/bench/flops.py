@@ -2,7 +2,8 @@
 
 A product (n, k) (k, m) is n k m multiplications and as many additions. The parameters are given to the model as arrays
 that count every product they take part in, and so does whatever is computed from them. Nothing has to describe its
-own cost, so the count holds for any variant; what is element-wise is left out, as it is for every published figure.
+own cost, so the count holds for any variant. What is element-wise is left out, as it is for every published figure, and
+so are products with a vector, by which some operations sum over rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ def _counting(total: list[int]) -> type[np.ndarray[Any, Any]]:
             if out is not None:
                 options["out"] = tuple(_plain(array) for array in out)
             result = getattr(ufunc, method)(*(_plain(array) for array in inputs), **options)
-            if ufunc is np.matmul:
+            if ufunc is np.matmul and np.ndim(inputs[0]) > 1 and np.ndim(inputs[1]) > 1:
                 total[0] += 2 * prod(np.shape(result)) * np.shape(inputs[0])[-1]
             if out is not None:
                 return out[0] if len(out) == 1 else out

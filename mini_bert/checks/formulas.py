@@ -25,6 +25,8 @@ from ..errors import MiniBertError
 from ..randomness import generator
 
 TOKENS = 6
+# a sum of gradients that cancel, as those of keys' biases do, is known to this share of the largest of them
+ROUNDING = 1e-13
 # what the evaluation of a text that does not fit its arrays can raise
 _MISFITS = (MiniBertError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 
@@ -69,8 +71,10 @@ def _gradients(name: str, passed: BackwardPass) -> Iterator[FormulaResult]:
             continue                      # a parameter of several layers, whose values have one symbol in its formula
         users = {spec.formula.name for spec in forward.specs
                  if step.of in spec.inputs or step.of in dict(spec.parameters).values()}
+        largest = max((float(np.abs(passed[of].array).max(initial=0)) for of in step.gradients), default=0)
         yield _compared(name, "formulas of gradients", step.name, step.formula.equations, users, step.array,
-                        partial(_value, step, {**known(step), **dict(named)}, model.config.num_heads))
+                        partial(_value, step, {**known(step), **dict(named)}, model.config.num_heads),
+                        ROUNDING * largest)
 
 
 def _known(passed: BackwardPass) -> Callable[[BackwardStep], Mapping[str, Any]]:
@@ -106,13 +110,14 @@ def _value(step: BackwardStep, names: Mapping[str, Any], heads: int) -> npt.NDAr
 
 
 def _compared(subject: str, case: str, step: str, equations: tuple[str, ...], formulas: set[str],
-              array: npt.NDArray[Any], value: Callable[[], npt.NDArray[Any]]) -> FormulaResult:
+              array: npt.NDArray[Any], value: Callable[[], npt.NDArray[Any]],
+              resolution: float = 0.0) -> FormulaResult:
     which = f"The formula {' + '.join(sorted(formulas)) or 'of the loss'}, {equations[0]},"
     try:
         with np.errstate(all="ignore"):
             found, hidden = np.broadcast_to(value(), array.shape), np.isneginf(array)      # keys that are not seen
-            error = relative_error(found[~hidden], array[~hidden]) if np.array_equal(np.isneginf(found), hidden) \
-                else float("inf")
+            same = np.array_equal(np.isneginf(found), hidden)
+            error = relative_error(found[~hidden], array[~hidden], resolution) if same else float("inf")
     except _MISFITS as failure:
         return FormulaResult(subject, case, step, float("nan"), f"{which} of {subject} cannot be evaluated for {step}: "
                                                                 f"{failure}")

@@ -24,7 +24,7 @@ from secrets import token_hex
 from ..errors import CheckpointError, MiniBertError
 from ..interrupts import held_interrupts
 from .exchange import exchange
-from .locks import is_at, try_lock
+from .locks import is_at, is_own_file, try_lock
 from .writing import sync_directory, write_files
 
 _SUFFIX = ".mini-bert"
@@ -196,7 +196,7 @@ def _open(file: Path, busy: MiniBertError) -> int:
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     while True:
         handle = os.open(file, flags, 0o600)
-        if not _is_own_file(os.fstat(handle)):
+        if not is_own_file(os.fstat(handle)):
             os.close(handle)
             raise OSError(EEXIST, f"{file} is in the way")
         if not try_lock(handle):
@@ -205,10 +205,6 @@ def _open(file: Path, busy: MiniBertError) -> int:
         if is_at(handle, file):
             return handle
         os.close(handle)                      # its owner has just finished, and removed it
-
-
-def _is_own_file(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
 
 
 def _is_directory(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """Locks that are released when the process that holds them ends, however it ends."""
 
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 
@@ -66,6 +67,11 @@ def try_lock(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def is_own_file(status: os.stat_result) -> bool:
+    """Is it a regular file of this user?"""
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
 
 
 def is_at(handle: int, path: Path) -> bool:

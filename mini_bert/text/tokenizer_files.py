@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VocabularyError
+from ..files import finish_renames
 from ..pretrained import model_directory
 from ..readers import read_json_if_there
 
@@ -42,6 +43,7 @@ class TokenizerFiles:
             there = False
         if not there:
             raise VocabularyError(f"There is no tokenizer at {self.path}; give a directory or a vocabulary file.")
+        finish_renames(directory)
         return directory
 
     def has(self, name: str) -> bool:

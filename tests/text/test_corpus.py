@@ -1,5 +1,6 @@
 """Preparing a corpus: its content, recovery from failures, and what is refused."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -254,6 +255,23 @@ def test_every_flipped_bit_of_a_corpus_is_noticed_when_it_is_read(corpus, tmp_pa
         file.write_bytes(content)
     assert noticed == 5 * 25
     Corpus(tmp_path / "copy").fingerprint()
+
+
+def test_the_fingerprint_is_of_the_content_and_not_of_the_paths(corpus, text, tokenizer, tmp_path):
+    def prepared(name, content):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "elsewhere.txt").write_text(content)
+        prepare([str(tmp_path / name / "elsewhere.txt")], tokenizer, tmp_path / name / "made", heldout=0.2, workers=1)
+        return Corpus(tmp_path / name / "made")
+
+    same, other = prepared("same", text), prepared("other", text.replace("the", "then", 1))
+    assert same.manifest.sources != corpus.manifest.sources
+    assert same.fingerprint() == corpus.fingerprint() != other.fingerprint()
+    manifest = same.directory / "corpus.json"
+    before_this = hashlib.blake2b(manifest.read_bytes(), digest_size=16).hexdigest()     # paths included
+    assert same.matches(before_this)
+    assert not corpus.matches(before_this)
+    assert not other.matches(same.fingerprint())
 
 
 def test_a_manifest_that_was_changed_is_noticed(corpus, tmp_path):

@@ -33,7 +33,7 @@ from shim import STOPPED, Shim
 
 from mini_bert.errors import MiniBertError
 
-REFUSED, BROKEN, UNOPENED = 2, 70, 71
+REFUSED, BROKEN, UNOPENED, MIXED = 2, 70, 71, 72
 CRASH, KILL, RACE, FULL, TWO_STEPS = "crash", "SIGKILL", "race", "full disk", "crash, without exchange"
 LEAST_REST = 20               # attempts of the last two kinds, whatever time it is
 
@@ -112,11 +112,10 @@ class Trial:
         """What is wrong after an attempt that ended with `code`, if anything."""
         if code not in allowed:
             return f"it ended with {code}"
-        if self.command.exact and visible(self.place) not in (self.old, self.new):
-            return "what is visible is neither the old state nor the new one"
         after = run(self.check_and_act)
         if after != 0:
-            return "what is visible does not open" if after == UNOPENED else "the same command then fails"
+            return {UNOPENED: "what is visible does not open", MIXED: "what is visible is neither the old state nor the "
+                    "new one"}.get(after, "the same command then fails")
         if left := hidden(self.place):
             return f"it leaves {left}"
         now = visible(self.place)
@@ -134,6 +133,8 @@ class Trial:
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(UNOPENED)
+        if self.command.exact and visible(self.place) not in (self.old, self.new):
+            os._exit(MIXED)                   # whoever opens files finishes the renames that are left
         self.command.act(self.place)
 
     # ---------------------------------------------------------------- the attempts

@@ -23,9 +23,16 @@ def train_tokenizer(folder: Path, size: int = 60) -> None:
     cli("tokenizer", "train", folder / "text.txt", "--out", folder / "made", "--vocab-size", size, "--overwrite")
 
 
+def save_tokenizer(folder: Path, piece: str = "cats") -> None:
+    WordPieceTokenizer([*tokenizer(folder).vocabulary, piece]).save(folder / "made")
+
+
 def prepare(folder: Path, heldout: float = 0.1) -> None:
     cli("data", "prepare", folder / "text.txt", "-t", folder / "tokenizer", "-o", folder / "made", "--heldout",
         heldout, "--workers", 1, "--overwrite")
+
+
+OTHER = replace(MODEL, intermediate_size=12)
 
 
 def save(folder: Path, seed: int = 1) -> None:
@@ -144,8 +151,10 @@ DIRECTORY_COMMANDS = [
     Command("save_task, replacing", lambda f: (with_tokenizer(f), save(f, 2)), save, opens(load_task)),
     Command("finetune", with_task, finetune, opens(load_task)),
     Command("model.save", text, lambda f: MiniBERT(MODEL).save(f / "made"), opens(mini_bert.load)),
-    Command("model.save, replacing", lambda f: (text(f), MiniBERT(MODEL, seed=2).save(f / "made")),
-            lambda f: MiniBERT(MODEL, seed=1).save(f / "made"), opens(mini_bert.load)),
+    Command("model.save, replacing", lambda f: (text(f), MiniBERT(OTHER).save(f / "made")),
+            lambda f: MiniBERT(MODEL).save(f / "made"), opens(mini_bert.load)),
+    Command("tokenizer.save, replacing", lambda f: (with_tokenizer(f), save_tokenizer(f, "dogs")), save_tokenizer,
+            opens(WordPieceTokenizer.load)),
     Command("export", with_bert, export, opens(mini_bert.load)),
     Command("quantise", with_model, quantise, opens(mini_bert.load)),
     Command("pretrain", with_corpus, train, check_run, exact=False, same=RUN),

@@ -205,12 +205,12 @@ class RunRecord:
             _require_order(corpus)
             if data.get("vocab_digest") not in (None, corpus.manifest.vocab_digest):
                 raise CorpusError(f"{place} has a different vocabulary from the run's.")
-            fingerprint = corpus.fingerprint()
+            unchanged = corpus.matches(data["fingerprint"])
         except (MiniBertError, OSError, TypeError) as error:
             if self.corpus_at is not None and isinstance(error, MiniBertError):
                 raise                             # the caller named this corpus
             raise Unavailable(f"its corpus cannot be opened: {error}") from None
-        if fingerprint != data["fingerprint"]:
+        if not unchanged:
             self.notes.append(f"{corpus.directory} has changed since the run began.")
         return corpus
 

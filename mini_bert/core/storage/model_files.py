@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import CheckpointError
-from ...files import save_files
+from ...files import finish_renames, save_files
 from ...late import complete
 from ...readers import exists, read_json, shown
 from ..arrays import Array
@@ -199,6 +199,7 @@ def _converted(tensors: Tensors, dtype: np.dtype[Any]) -> Tensors:
 def read_model(directory: str | PathLike[str], dtype: np.dtype[Any]) -> Opened:
     """The config and the parameters in a directory: complete, of the right shapes, and finite in `dtype`."""
     path = _model_directory(Path(directory))
+    finish_renames(path)
     description = read_json(path / CONFIG, CheckpointError,
                             absent=f"{shown(path)} has no {CONFIG}, so it is not a model's directory.")
     tensors, unchanged = _read_whole(path, json_digest(description))

@@ -102,6 +102,7 @@ class Corpus:
         """The four files, each with its checksums, if there are any."""
         counts = [block_count(size * np.dtype(dtype).itemsize) for dtype, size in sizes]
         sums = self._sums(sum(counts)) if self.manifest.digest else None
+        self._checksums = b"" if sums is None else sums.tobytes()
         ends = np.cumsum(counts).tolist()
         return [FileArray(self.directory / name, dtype, size, None if sums is None else sums[end - count : end])
                 for name, (dtype, size), count, end in zip(ARRAYS, sizes, counts, ends, strict=True)]
@@ -170,12 +171,21 @@ class Corpus:
         return counts
 
     def fingerprint(self) -> str:
-        """A digest of the manifest and all files. Up to 2 GB of a file are verified now, the rest when it is read."""
-        digest = blake2b(self.manifest.to_json().encode(), digest_size=16)
-        if self.manifest.digest:                          # which stands for the content of all files
+        """A digest of the content, wherever the text lay. Up to 2 GB of a file are verified now, the rest when read."""
+        return self._fingerprint(replace(self.manifest, sources=[], skipped={}, digest=""))
+
+    def matches(self, fingerprint: object) -> bool:
+        """Is it the fingerprint of this corpus? Older ones depend on the paths of the sources too."""
+        return fingerprint == self.fingerprint() or fingerprint == self._fingerprint(self.manifest)
+
+    def _fingerprint(self, manifest: Manifest) -> str:
+        digest = blake2b(manifest.to_json().encode(), digest_size=16)
+        if self.manifest.digest:                          # then checksums stand for the content of all files
             for file in (self.tokens, self.sentences):
                 if file.nbytes <= _WHOLE:
                     file.verify()
+            if not manifest.digest:                       # which stands for the checksums
+                digest.update(self._checksums)
             return digest.hexdigest()
         for array in (self.tokens, self.sentences, self.documents, self.splits):
             blocks = range(0, len(array), _BLOCK)

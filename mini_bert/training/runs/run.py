@@ -162,7 +162,7 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     processes = world()
     description = from_first(processes, lambda: read_run(run, unchanged=True))
     corpus = _same_corpus(description["data"]["corpus"] if data is None else data)
-    if corpus.fingerprint() != description["data"]["fingerprint"]:
+    if not corpus.matches(description["data"]["fingerprint"]):
         raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
                           "prepare it as it was, or begin a new run.")
     if corpus.manifest.vocab_digest != description["data"].get("vocab_digest"):

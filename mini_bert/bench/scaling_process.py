@@ -16,7 +16,7 @@ import numpy as np
 from ..configs import load_config
 from ..core.model import MiniBERT
 from ..parallel.launch import launched_processes
-from ..parallel.processes import Message, from_first, world
+from ..parallel.processes import from_first, gather, world
 from ..plugins import import_file
 from ..training.config import TrainingConfig
 from ..training.trainer import Trainer
@@ -35,24 +35,23 @@ class Link:
 
 
 def measured_link(bytes_moved: int) -> Link | None:
-    """Between the first two processes, when all exchange shards of this size at once; None for a process alone."""
+    """Between processes that gather so many bytes, an even shard from each; None for a process alone."""
     processes = world()
     if processes.size == 1:
         return None
-    others = [rank for rank in range(processes.size) if rank != processes.rank]
-    out = np.ones(bytes_moved // processes.size, np.uint8)
-    into = [np.empty_like(out) for _ in others]
+    size = bytes_moved // processes.size
+    numbers, common = np.ones(size * processes.size, np.uint8), processes.common(size * processes.size, np.uint8)
+    shards = [slice(rank * size, (rank + 1) * size) for rank in range(processes.size)]
     large, small = [], []
     for _ in range(_TRIALS):
         processes.share(0)
         begin = perf_counter()
-        processes.transfer([Message(other, out) for other in others],
-                           [Message(other, place) for other, place in zip(others, into, strict=True)])
+        gather(processes, numbers, shards, common)
         large.append(perf_counter() - begin)
         begin = perf_counter()
         processes.share(0)
         small.append(perf_counter() - begin)
-    return Link(median(small), median(large) / (out.size * len(others)))
+    return Link(median(small), median(large) / (size * (processes.size - 1)))
 
 
 def main() -> None:

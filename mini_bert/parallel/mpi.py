@@ -12,6 +12,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .processes import Message, Numbers, Value
 
@@ -38,6 +39,7 @@ class OverMPI:
         self._mpi, self._all = MPI, communicator.Dup()
         self.rank, self.size, self.patience = self._all.Get_rank(), self._all.Get_size(), patience
         self.sent_bytes = 0               # of arrays, since the beginning
+        self._windows: list[Any] = []
         self._hosts = [""] * self.size
         self._hosts = self.share(socket.gethostname())
 
@@ -88,6 +90,17 @@ class OverMPI:
             return not missing
 
         self._wait(done, lambda: sorted({owners[index] for index in missing}), _EAGER_TRANSFER)
+
+    def common(self, size: int, dtype: npt.DTypeLike) -> list[Numbers] | None:
+        if len(set(self._hosts)) > 1:
+            return None
+        kind = np.dtype(dtype)
+        window = self._mpi.Win.Allocate_shared(size * kind.itemsize, kind.itemsize, comm=self._all)
+        self._windows.append(window)              # the memory lives as long as it does
+        mine: list[Numbers] = [np.frombuffer(window.Shared_query(rank)[0], kind, size) for rank in range(self.size)]
+        mine[self.rank].fill(0)
+        self.share(None)
+        return mine
 
     def messages(self) -> "Signs":
         """Signs of life, beside everything else."""

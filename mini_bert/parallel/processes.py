@@ -1,7 +1,8 @@
 """What a process sees of the others that train with it, and the process that is alone.
 
-There are two ways to talk. `share` tells everybody something small; `transfer` moves arrays between processes. All
-else is made of these two: what is only done once is done by the first process, which also writes and displays.
+There are two ways to talk. `share` tells everybody something small; `transfer` moves arrays between processes.
+Processes of one host have memory in common besides, which saves the transfer of what all of them need. All else is made
+of these: what is only done once is done by the first process, which also writes and displays.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +43,10 @@ class Processes(Protocol):
         """Send and receive; what two processes send each other arrives in its order."""
 
 
+    def common(self, size: int, dtype: npt.DTypeLike) -> list[Numbers] | None:
+        """Zeros of each process that all of them can read and write; None if they are on several hosts."""
+
+
 class Alone:
     """One process."""
 
@@ -54,6 +59,9 @@ class Alone:
         return [value]
 
     def transfer(self, sent: Sequence[Message], received: Sequence[Message]) -> None:
+        return None
+
+    def common(self, size: int, dtype: npt.DTypeLike) -> list[Numbers] | None:
         return None
 
 
@@ -105,11 +113,22 @@ def on_first(processes: Processes, function: Callable[[], Any]) -> None:
         function()
 
 
-def gather(processes: Processes, numbers: Numbers, shards: Sequence[slice]) -> None:
-    """Each process has its own shard of `numbers`; afterwards all have all of them."""
+def gather(processes: Processes, numbers: Numbers, shards: Sequence[slice],
+           common: list[Numbers] | None = None) -> None:
+    """Each process has its own shard of `numbers`; afterwards all have all of them.
+
+    `common` is memory of all of them, of this size and for nothing else.
+    """
     if processes.size == 1:
         return
     mine, others = numbers[shards[processes.rank]], _others(processes)
+    if common is not None:
+        processes.share(None)                             # all have read what was there before
+        common[0][shards[processes.rank]] = mine
+        processes.share(None)
+        for other in others:
+            numbers[shards[other]] = common[0][shards[other]]
+        return
     processes.transfer([Message(other, mine) for other in others],
                        [Message(other, numbers[shards[other]]) for other in others])
 

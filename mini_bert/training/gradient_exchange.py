@@ -2,7 +2,8 @@
 
 A process sums the gradients of its own micro-batches, one buffer for each block of the tree (parallel/division.py).
 What it has summed outside its shard goes to the processes whose shards they are, and for its own shard it finishes the
-tree with the blocks' sums of all others. The order of all additions is that of one process (gradient_sum.py).
+tree with the blocks' sums of all others. The order of all additions is that of one process (gradient_sum.py). On one
+host the buffers are in memory that all processes have in common: each adds its shard where the others have left it.
 
 A parameter that a block gives no gradient to is not zero there but absent, and a row that is not touched is not added:
 x + 0 would turn -0 into 0. So both are sent as -0, with which every sum is what it would be without, and a list says
@@ -40,13 +41,24 @@ class GradientExchange:
     `shards` are the parts of the flat buffer, by process; afterwards `gradients` has the sums in that of this process.
     """
 
-    def __init__(self, gradients: Parameters, processes: Processes, shards: Sequence[slice]):
-        self.gradients, self.processes, self.shards = gradients, processes, shards
+    def __init__(self, like: Parameters, processes: Processes, shards: Sequence[slice]):
+        self.processes, self.shards, self._like = processes, shards, like
         self._alone = processes.size == 1
-        self._sums = [GradientSum(gradients, exact=not self._alone)]
+        self._sums = list[GradientSum]()
+        self._common = list[list[Array] | None]()         # for each of them: the buffers of all processes
+        self._add_buffer()
+        self.gradients = self._sums[0].gradients
         self._blocks: tuple[tuple[Block, ...], ...] = ()
         self._count = 0
-        self._received = np.empty(0, gradients.dtype)
+        self._received = np.empty(0, like.dtype)
+
+    def _add_buffer(self) -> None:
+        """All processes together: a buffer for the sum of one more block."""
+        common = self.processes.common(self._like.flat.size, self._like.dtype)
+        memory = None if common is None else common[self.processes.rank]
+        self._sums.append(GradientSum(Parameters(self._like.layout, self._like.dtype, memory=memory),
+                                      exact=not self._alone))
+        self._common.append(common)
 
     @property
     def numbers(self) -> list[int]:
@@ -57,8 +69,8 @@ class GradientExchange:
         """Forget the gradients of the last step."""
         self._count, self._blocks = count, divided(count, self.processes.size)
         mine = self._blocks[self.processes.rank]
-        while len(self._sums) < len(mine):
-            self._sums.append(GradientSum(self.gradients.zeros_like(), exact=True))
+        while len(self._sums) < max(map(len, self._blocks)):
+            self._add_buffer()
         for block, total in zip(mine, self._sums, strict=False):
             total.begin(block.stop - block.start)
 
@@ -94,21 +106,7 @@ class GradientExchange:
 
     def _add_up(self, mine: list[GradientSum], kinds: list[list[dict[str, str]]], workers: Workers) -> None:
         """The exchange of shards, and the rest of the tree."""
-        place, rank = self.shards[self.processes.rank], self.processes.rank
-        size = place.stop - place.start
-        others = sum(len(blocks) for blocks in self._blocks) - len(mine)
-        if self._received.size < others * size:
-            self._received = np.empty(others * size, self.gradients.dtype)
-        parts: dict[Block, Array] = {block: total.gradients.flat[place]
-                                     for block, total in zip(self._blocks[rank], mine, strict=True)}
-        received = list[Message]()
-        for other, blocks in enumerate(self._blocks):
-            for block in blocks if other != rank else ():
-                start = len(received) * size
-                parts[block] = self._received[start : start + size]
-                received.append(Message(other, parts[block]))
-        self.processes.transfer([Message(other, total.gradients.flat[shard]) for other, shard in enumerate(self.shards)
-                                 if other != rank for total in mine], received)
+        place, parts = self.shards[self.processes.rank], self._parts(mine)
         of_block = {block: of_kind for blocks, named in zip(self._blocks, kinds, strict=True)
                     for block, of_kind in zip(blocks, named, strict=True)}
         target = self.gradients.flat[place]
@@ -125,6 +123,28 @@ class GradientExchange:
             workers.map(add, list(self._runs(of_block)))
         else:
             target.fill(0)
+
+    def _parts(self, mine: list[GradientSum]) -> dict[Block, Array]:
+        """Of every block's sum the part in the own shard, where it may be added to."""
+        place, rank = self.shards[self.processes.rank], self.processes.rank
+        if self._common[0] is not None:
+            return {block: common[other][place] for other, blocks in enumerate(self._blocks)
+                    for block, common in zip(blocks, self._common, strict=False) if common is not None}
+        size = place.stop - place.start
+        others = sum(len(blocks) for blocks in self._blocks) - len(mine)
+        if self._received.size < others * size:
+            self._received = np.empty(others * size, self.gradients.dtype)
+        parts: dict[Block, Array] = {block: total.gradients.flat[place]
+                                     for block, total in zip(self._blocks[rank], mine, strict=True)}
+        received = list[Message]()
+        for other, blocks in enumerate(self._blocks):
+            for block in blocks if other != rank else ():
+                start = len(received) * size
+                parts[block] = self._received[start : start + size]
+                received.append(Message(other, parts[block]))
+        self.processes.transfer([Message(other, total.gradients.flat[shard]) for other, shard in enumerate(self.shards)
+                                 if other != rank for total in mine], received)
+        return parts
 
     def _runs(self, kinds: Mapping[Block, dict[str, str]]) -> Sequence[tuple[slice, dict[Block, str]]]:
         """The shard in runs in which every block's gradients are of one kind, none larger than a chunk."""

@@ -43,10 +43,10 @@ class BatchGradients(Generic[Batch, Part]):
     def __init__(self, objective: Objective[Batch, Part], workers: Workers, processes: Processes = ALONE,
                  shards: Sequence[slice] = ()):
         self.objective, self.workers = objective, workers
-        self.gradients: Parameters = objective.params.zeros_like()
         self.count = 1
         self.tallies: Mapping[str, Any] = {}
-        self._sum = GradientExchange(self.gradients, processes, shards)
+        self._sum = GradientExchange(objective.params, processes, shards)
+        self.gradients: Parameters = self._sum.gradients
 
     def compute(self, batch: Batch, *key: Any) -> Losses:
         """Forward and backward. Dropout is keyed by `key` and the micro-batch's number, not by its thread; without a

@@ -4,7 +4,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from process_threads import together
+from process_threads import ThreadProcess, together
 
 from mini_bert import MiniBERT, ModelConfig, NumericalError
 from mini_bert.core.gradients import add_mlm_gradients
@@ -52,6 +52,12 @@ def trained(model, size, threads=1, **settings):
     return [one()] if size == 0 else together(size, one)
 
 
+@pytest.fixture(params=["one host", "several hosts"])
+def hosts(request, monkeypatch):
+    monkeypatch.setattr(ThreadProcess, "near", request.param == "one host")
+
+
+@pytest.mark.usefixtures("hosts")
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("settings", [

@@ -57,6 +57,7 @@ class Optimiser:
         self.params, self.learning_rate, self.weight_decay = params, learning_rate, weight_decay
         self.t = 0            # steps taken
         self.processes: Processes = ALONE
+        self._common: list[Array] | None = None           # memory of all processes, through which weights go
         self.shards = [slice(0, params.flat.size)]        # of the buffer, by process
         self.moments: Moments
         self.state: dict[str, Array]
@@ -87,13 +88,13 @@ class Optimiser:
             raise ConfigError(f"The optimiser {type(self).__name__} has a step of its own, over all parameters, so "
                               "several processes cannot share it; a direction, of some of them, can be shared.")
         work = [*self._chunks, *self._matrices]
-        self.processes = processes
+        self.processes, self._common = processes, processes.common(self.params.flat.size, self.params.dtype)
         self.shards = shards(self.params.flat.size, [piece.start for piece in work], together, processes.size)
         self.store(self.moments)
 
     def gather(self) -> None:
         """After a step: the other processes' weights."""
-        gather(self.processes, self.params.flat, self.shards)
+        gather(self.processes, self.params.flat, self.shards, self._common)
 
     def _mine(self, some: list[Piece]) -> list[Piece]:
         """Those of the pieces that this process steps."""

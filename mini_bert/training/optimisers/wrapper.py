@@ -28,7 +28,7 @@ class Wrapper(Optimiser):
 
     def _begin(self) -> None:
         """State arrays of zeros for the shard that the inner optimiser steps, and those of the inner one."""
-        self.processes, self.shards = self.inner.processes, self.inner.shards
+        self.processes, self.shards, self._common = self.inner.processes, self.inner.shards, self.inner._common
         self.state = {}                                       # whatever was there before is freed first
         self.state = {name: np.zeros_like(self.weights) for name in self.states}
         self.state |= {f"inner.{name}": array for name, array in self.inner.state.items()}

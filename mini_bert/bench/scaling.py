@@ -31,7 +31,7 @@ class Scaled:
     processes: int
     threads: int
     seconds: list[float]
-    sent_bytes: int               # by a process, in a step
+    exchanged_bytes: int          # by a process, in a step
     state_bytes: int              # of the optimiser, in the process that keeps most
     link: Link | None             # between two of the processes
 
@@ -75,5 +75,5 @@ def measure_scaling(task: BenchTask, shapes: Sequence[tuple[int, int]], steps: i
 
 
 def _scaled(shape: tuple[int, int], seconds: list[float], last: Mapping[str, Any]) -> Scaled:
-    return Scaled(*shape, seconds, last["sent_bytes"], last["state_bytes"],
+    return Scaled(*shape, seconds, last["exchanged_bytes"], last["state_bytes"],
                   None if last["link"] is None else Link(**last["link"]))

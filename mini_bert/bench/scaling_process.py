@@ -77,15 +77,15 @@ def _serve(task: BenchTask) -> None:
     steps, link = trainer.steps(), measured_link(trainer.objective.params.flat.nbytes)
     state = processes.share(sum(array.nbytes for array in trainer.optimiser.state.values()))
     while wanted := from_first(processes, lambda: int(sys.stdin.readline() or 0)):
-        seconds, before = [], getattr(processes, "sent_bytes", 0)
+        seconds, before = [], processes.exchanged_bytes
         for _ in range(wanted):
             processes.share(0)
             begin = perf_counter()
             next(steps)
             seconds.append(perf_counter() - begin)
-        sent = (getattr(processes, "sent_bytes", 0) - before) // wanted
+        exchanged = (processes.exchanged_bytes - before) // wanted
         if processes.rank == 0:
-            answers.write(json.dumps({"seconds": seconds, "sent_bytes": sent, "state_bytes": max(state),
+            answers.write(json.dumps({"seconds": seconds, "exchanged_bytes": exchanged, "state_bytes": max(state),
                                       "link": None if link is None else asdict(link)}) + "\n")
             answers.flush()
 

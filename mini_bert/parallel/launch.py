@@ -47,6 +47,7 @@ def launched_processes() -> Iterator[None]:
     from .processes import working_as
 
     mpi4py.rc.thread_level = "multiple"               # the heartbeat is a thread of its own
+    os.environ.setdefault("OMPI_MCA_osc", "^ucx")     # which complains, and is not needed for memory in common
     from .mpi import OverMPI, everybody
 
     communicator, stream = everybody(), sys.stderr

@@ -38,7 +38,7 @@ class OverMPI:
 
         self._mpi, self._all = MPI, communicator.Dup()
         self.rank, self.size, self.patience = self._all.Get_rank(), self._all.Get_size(), patience
-        self.sent_bytes = 0               # of arrays, since the beginning
+        self.exchanged_bytes = 0
         self._windows: list[Any] = []
         self._hosts = [""] * self.size
         self._hosts = self.share(socket.gethostname())
@@ -81,7 +81,7 @@ class OverMPI:
             requests += [self._all.Isend([part, self._mpi.BYTE], message.other, _NUMBERS)
                          for part in _parts(message.numbers)]
             owners += [message.other for _ in _parts(message.numbers)]
-            self.sent_bytes += message.numbers.nbytes
+            self.exchanged_bytes += message.numbers.nbytes
         missing = set(range(len(requests)))
 
         def done() -> bool:

@@ -32,6 +32,7 @@ class Processes(Protocol):
 
     rank: int                             # of this process, from 0
     size: int                             # how many there are
+    exchanged_bytes: int                  # of arrays that this process has given to others, or read from their memory
 
     def name(self, rank: int) -> str:
         """Which process that is, for a person."""
@@ -50,7 +51,7 @@ class Processes(Protocol):
 class Alone:
     """One process."""
 
-    rank, size = 0, 1
+    rank, size, exchanged_bytes = 0, 1, 0
 
     def name(self, rank: int) -> str:
         return "the only process"
@@ -128,6 +129,7 @@ def gather(processes: Processes, numbers: Numbers, shards: Sequence[slice],
         processes.share(None)
         for other in others:
             numbers[shards[other]] = common[0][shards[other]]
+            processes.exchanged_bytes += numbers[shards[other]].nbytes
         return
     processes.transfer([Message(other, mine) for other in others],
                        [Message(other, numbers[shards[other]]) for other in others])

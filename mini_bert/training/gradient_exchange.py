@@ -128,6 +128,8 @@ class GradientExchange:
         """Of every block's sum the part in the own shard, where it may be added to."""
         place, rank = self.shards[self.processes.rank], self.processes.rank
         if self._common[0] is not None:
+            others = sum(len(blocks) for blocks in self._blocks) - len(mine)
+            self.processes.exchanged_bytes += others * (place.stop - place.start) * self._like.dtype.itemsize
             return {block: common[other][place] for other, blocks in enumerate(self._blocks)
                     for block, common in zip(blocks, self._common, strict=False) if common is not None}
         size = place.stop - place.start

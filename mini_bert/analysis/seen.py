@@ -20,7 +20,7 @@ from ..text.schedule import Step
 from ..training.config import TrainingConfig, make_objective
 from ..training.loop import State
 from ..training.runs.checkpoints import newest_checkpoint, read_state
-from ..training.runs.objective_state import unpack
+from ..training.runs.objective_state import read_further, unpack
 from ..training.runs.run import read_run, require_fitting
 
 
@@ -112,7 +112,7 @@ def seen_by_run(run: Path, step: int | None = None, data: Path | None = None, ro
     corpus = Corpus(description["data"]["corpus"] if data is None else data)
     objective = make_objective(training, network)
     batches = objective.batches(corpus, training)
-    unpack(objective, network, values, checkpoint)
+    unpack(objective, network, values, read_further(objective, network, checkpoint), checkpoint)
     state = State.from_json(values)
     shown = min(state.step, max(state.total_steps - 1, 0)) if step is None else step
     return _seen(corpus, objective, batches, training, Step(shown, state.total_steps), rows, learned=state.step)

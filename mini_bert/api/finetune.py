@@ -19,6 +19,7 @@ from ..evaluation.tasks.guess import Guess, guess_task
 from ..evaluation.tasks.run import TaskResult, find_rate, require_head, run_task, usual_learning_rate
 from ..evaluation.tasks.storage import SavedTask, claim_task, require_replaceable, save_task
 from ..evaluation.tasks.task_names import Task
+from ..parallel.processes import world
 from ..text.corpora.temporary import temporary_corpus
 from ..training.finder import Search
 from ..training.finetune import FinetuneConfig
@@ -163,7 +164,8 @@ class Finetuning:
         """Train, measure, and save."""
         if self.guess.why:
             listener.said(f"The task is {self.guess.task}, because {self.guess.why}.")
-        with nullcontext() if self.out is None else claim_task(Path(self.out)) as claim:
+        writes = self.out is not None and world().rank == 0
+        with claim_task(Path(self.out)) if self.out is not None and writes else nullcontext() as claim:
             model, tokenizer = self.opened.model, self.opened.tokenizer
             train, dev, test = self.sets
             data: Task[Any] = make("task", self.guess.task, train, dev, tokenizer, model.config, test=test,
@@ -183,7 +185,7 @@ class Finetuning:
                                     labels_alone=self.labels_alone, shares=SHARES if self.curve else (),
                                     announce=announcer(listener))
             columns = () if data.columns is None else data.columns.text
-            if self.out is not None:
+            if self.out is not None and writes:
                 about = {"from": str(self.model), "figures": result.to_dict()["mean"]}
                 save_task(self.out, best, tokenizer, self.guess.task, data.labels,
                           about | ({"columns": list(columns)} if data.columns is not None else {}), pairs=data.pairs,

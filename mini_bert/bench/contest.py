@@ -10,7 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,12 +72,14 @@ def _program(name: str) -> list[str]:
     return [str(_PEERS)]
 
 
-class _Contestant:
-    def __init__(self, name: str, task: BenchTask, program: list[str]):
+class Contestant:
+    """A process that waits for numbers of steps. Its command is given the task, and before it its name if `named`."""
+
+    def __init__(self, name: str, task: BenchTask, command: Sequence[str], environment: Mapping[str, str],
+                 named: bool = True):
         self.name = name
-        self._process = subprocess.Popen(
-            [sys.executable, *program, name, json.dumps(asdict(task))], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "TOKENIZERS_PARALLELISM": "false"})
+        self._process = subprocess.Popen([*command, *([name] if named else []), json.dumps(asdict(task))],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.seconds: list[float] = []
         self.last: dict[str, Any] = {}
 
@@ -98,9 +100,10 @@ class _Contestant:
             raise BenchError(f"{self.name}: {self.last['error']}")
         self.seconds += self.last["seconds"] if keep else []
 
-    def close(self) -> None:
+    def close(self, last: str = "") -> None:
+        """Close its input, behind a last line for a process that needs one, and wait for its end."""
         with broken_pipes_raise():
-            self._process.communicate()           # closes its input, and waits
+            self._process.communicate(last or None)
 
 
 def round_count(steps: int) -> int:
@@ -112,10 +115,11 @@ def compete(names: Sequence[str], task: BenchTask, steps: int = 30,
             progress: Callable[[int, int], None] | None = None,
             program: Callable[[str], list[str]] = _program) -> dict[str, Timing]:
     """Time at least `steps` steps of each contestant, in turns; `program` gives the Python arguments that run it."""
-    contestants: list[_Contestant] = []
+    contestants: list[Contestant] = []
     try:
         for name in names:
-            contestants.append(_Contestant(name, task, program(name)))
+            contestants.append(Contestant(name, task, [sys.executable, *program(name)],
+                                          {**os.environ, "TOKENIZERS_PARALLELISM": "false"}))
         for contestant in contestants:
             contestant.run(_WARM_UP, keep=False)
         rounds = round_count(steps)

@@ -19,6 +19,7 @@ def main() -> None:
             raise
         sys.exit(f"The command line needs {error.name}: pip install mini-bert, or pip install {error.name}.")
     from ..errors import MiniBertError
+    from ..parallel.launch import launched_processes
 
     if hasattr(signal, "SIGPIPE"):    # end quietly when a reader such as `head` closes the pipe
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -27,7 +28,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):      # print characters that the terminal cannot show as escapes
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(prog_name="mini-bert")
+        with launched_processes():
+            app(prog_name="mini-bert")
     except MiniBertError as error:
         print(f"mini-bert: {error}", file=sys.stderr)
         sys.exit(2)

@@ -66,8 +66,10 @@ COMMANDS = {
         "presets": ("tools.presets:presets_command", "List the model presets."),
         "memory": ("tools.bench:memory_command", "Predict and measure the memory of training."),
         "bench": ("tools.bench:app", "Measure the speed of training."),
+        "plan": ("tools.scaling:plan_command", "Predict training on many machines."),
     },
 }
+ON_SEVERAL = ("pretrain", "resume", "finetune", "evaluate", "lab")        # what mpirun may start several processes of
 WITHOUT_MODEL = ("selftest", "presets", "exercise", "new", "tokenizer", "data prepare")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _TARGETS = {name: target for group in COMMANDS.values() for name, (target, _) in group.items()}
@@ -146,7 +148,7 @@ class _Commands(Mapping[str, Any]):
         else:
             single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_HELP)
             single.command(name, cls=_Command, help=_paragraphs(target))(
-                with_shared_options(target, imports=name not in WITHOUT_MODEL))
+                with_shared_options(target, imports=name not in WITHOUT_MODEL, several=name in ON_SEVERAL))
             command = get_command(single)
         command.name = name
         return command

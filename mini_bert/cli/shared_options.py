@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..parallel.launch import require_alone
 from ..settings import LARGEST
 from .output import Output
 
@@ -27,8 +28,12 @@ def load_imports(files: list[str] | None) -> None:
             import_file(file)
 
 
-def with_shared_options(command: Callable[..., Any] | None, *, imports: bool) -> Callable[..., Any]:
-    """The command with the options added: its `output` is made from --json and --quiet, files are imported first."""
+def with_shared_options(command: Callable[..., Any] | None, *, imports: bool,
+                        several: bool = False) -> Callable[..., Any]:
+    """The command with the options added: its `output` is made from --json and --quiet, files are imported first.
+
+    Unless it is a command for `several` processes, it is refused where mpirun has started more than one.
+    """
     assert command is not None
     signature = inspect.signature(command)
     if "output" not in signature.parameters:              # it has them already
@@ -36,6 +41,8 @@ def with_shared_options(command: Callable[..., Any] | None, *, imports: bool) ->
 
     @wraps(command)
     def run(*arguments: Any, as_json: bool, quiet: bool, imports: list[str] | None = None, **options: Any) -> Any:
+        if not several:
+            require_alone()
         load_imports(imports)
         for name, value in options.items():
             if isinstance(value, int) and not -LARGEST <= value <= LARGEST:

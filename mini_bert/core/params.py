@@ -82,7 +82,8 @@ class Gradients(Protocol):
 class Parameters(Mapping[str, Array]):
     """Named views of one flat buffer, in the order of the specs. Iteration leaves out ties."""
 
-    def __init__(self, layout: Iterable[ParamSpec | Tie], dtype: npt.DTypeLike = np.float32):
+    def __init__(self, layout: Iterable[ParamSpec | Tie], dtype: npt.DTypeLike = np.float32, *,
+                 memory: Array | None = None):
         self.layout = tuple(layout)
         self.specs = {item.name: item for item in self.layout if isinstance(item, ParamSpec)}
         names = [item.name for item in self.layout]
@@ -91,7 +92,9 @@ class Parameters(Mapping[str, Array]):
             raise ConfigError(f"Two parts of the model have a parameter {twice}; each needs a name of its own.")
         self.ties = {item.name: item for item in self.layout if isinstance(item, Tie)}
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self._flat: Array | None = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
+        self._flat: Array | None = memory             # somebody's zeros, or our own
+        if memory is None:
+            self._flat = np.zeros(sum(prod(spec.shape) for spec in self.specs.values()), dtype)
         self.slices: dict[str, slice] = {}        # where in `flat` each parameter lies
         self._views: dict[str, Array] = {}
         start = 0

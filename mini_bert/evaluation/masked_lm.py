@@ -15,9 +15,11 @@ import numpy.typing as npt
 from ..core.model import MiniBERT
 from ..errors import InputError
 from ..objectives.masked import masked_predictions, micro_batches
+from ..objectives.objective import Team
+from ..parallel.processes import Spread, world
 from ..text.batches import MLMBatch, MLMBatches
 from ..text.corpora.corpus import Corpus
-from ..workers import Workers, workers
+from ..workers import workers
 from .ngrams import NgramCounts
 
 FREQUENCY_BANDS = (100, 1000, 10_000)         # upper ranks of the bands; the rest is the last band
@@ -58,7 +60,7 @@ class MaskedReport:
                 "by_frequency": self.by_frequency}
 
 
-def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Workers) -> Predictions:
+def predictions(model: MiniBERT, batches: Sequence[MLMBatch], team: Team) -> Predictions:
     """The model's loss at every masked position of the batches."""
     if not batches:
         raise InputError("There is nothing to evaluate: no token is masked.")
@@ -109,7 +111,7 @@ def evaluate_corpus(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", 
         frequencies = Frequencies(corpus, model.config.vocab_size, leave_out=split == "train")
     batches = masked_batches(corpus, split, length, seed, max_sequences)
     with workers(threads) as team:
-        found = predictions(model, batches, team)
+        found = predictions(model, batches, Spread(world(), team))
     return report(found, frequencies, len(corpus.tokenizer))
 
 

@@ -17,6 +17,7 @@ from ..core.model import MiniBERT
 from ..core.ops.cross_entropy import target_losses
 from ..errors import InputError
 from ..objectives.causal import next_tokens, read_in_segments
+from ..parallel.processes import Spread, world
 from ..text.corpora.corpus import Corpus
 from ..text.sequences.sequences import PackedSequences
 from ..workers import workers
@@ -68,7 +69,8 @@ def segment_losses(model: MiniBERT, corpus: Corpus, *, split: str = "heldout", l
 
     groups = [numbers[start : start + _TOGETHER] for start in range(0, len(numbers), _TOGETHER)]
     losses: dict[int, float] = {}
-    with workers(threads) as team:
+    with workers(threads) as threads_here:
+        team = Spread(world(), threads_here)
         for remembered in lengths:
             found = np.concatenate(team.map(one, [(remembered, group) for group in groups]))
             losses[remembered] = float(found.mean())

@@ -1,7 +1,7 @@
 """A comparison: the runs of an experiment and models that exist, each trained if it has to be, measured by the ruler,
 and put into one row for each name with the mean and the range over its seeds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,10 +13,11 @@ from ..core.model import MiniBERT
 from ..core.storage.digests import json_digest
 from ..errors import ConfigError
 from ..factory import load
+from ..parallel.processes import world
 from ..text.corpora.corpus import Corpus
 from .experiment import Experiment
 from .outcomes import kept
-from .processes import Failed, Work, done_at_once, done_in_turn
+from .processes import Failed, Work, done_at_once, done_by_processes, done_in_turn
 from .ruler import Ruler, Scores
 from .runs import Announce, Curve, final_settings, require_runnable, run_directory, run_one
 
@@ -108,8 +109,7 @@ def compare(experiment: Experiment | None, out: Path | None, *, data: Path | Non
             work |= {(kind, None): partial(_random, ruler, configs[name], tokenizer_of, threads)
                      for name, kind in kinds.items()}
     keys, results = list(work), dict[_Key, Any]()
-    for number, result in done_in_turn(list(work.values())) if jobs == 1 else \
-            done_at_once(list(work.values()), jobs, lambda number: say(f"{_shown(keys[number], kinds)} begins")):
+    for number, result in _done(list(work.values()), jobs, lambda number: say(f"{_shown(keys[number], kinds)} begins")):
         results[keys[number]] = result
         say(f"{_shown(keys[number], kinds)}: {_outcome(result)}")
     failures = {_shown(key, kinds): result.reason for key, result in results.items() if isinstance(result, Failed)}
@@ -122,6 +122,12 @@ def compare(experiment: Experiment | None, out: Path | None, *, data: Path | Non
                             random if isinstance(random, dict) else {}, name not in existing))
     found = results.get(("n-grams and a bag of words", None))
     return Comparison(rows, found if isinstance(found, dict) else {}, failures)
+
+
+def _done(work: list[Work], jobs: int, begins: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
+    if world().size > 1:
+        return done_by_processes(work, world())
+    return done_in_turn(work) if jobs == 1 else done_at_once(work, jobs, begins)
 
 
 _Key = tuple[str, int | None]                     # name and seed; the kind of a model for its random weights

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.registry import plugin_paths
 from ..errors import ConfigError, MiniBertError
 from ..interrupts import broken_pipes_raise, held_interrupts
+from ..parallel.processes import ALONE, Processes, working_as
 from ..processes import Worker, WorkerEndedError
 
 Work = Callable[[], Any]                          # a partial of a function of a module: it is sent to the process
@@ -60,6 +61,14 @@ def done_at_once(work: Sequence[Work], jobs: int, begins: Callable[[int], None])
                 worker.terminate()                # SIGTERM: a run finishes its step and saves
             for _, worker in running.values():
                 worker.close()
+
+
+def done_by_processes(work: Sequence[Work], processes: Processes) -> Iterator[tuple[int, Any]]:
+    """The same where mpirun has started several processes: each does its share of the work, by itself."""
+    with working_as(ALONE):
+        mine = {number: _attempt(work[number]) for number in range(processes.rank, len(work), processes.size)}
+    for theirs in processes.share(mine):
+        yield from theirs.items()
 
 
 def _attempt(one: Work) -> Any:

@@ -20,10 +20,11 @@ from ..core.task_model import TaskModel
 from ..errors import ConfigError, DataError, NumericalError
 from ..objectives.objective import Objective, PassOptions
 from ..objectives.task import TaskLoss
+from ..parallel.processes import from_first, give_all, world
 from ..randomness import generator
 from ..settings import Settings
 from ..workers import workers
-from .clipping.clipping import USUAL_NORM, check_clipping, clipping_from
+from .clipping.clipping import USUAL_NORM, check_clipping, clipping_from, runs_together
 from .config import TrainingConfig, make_optimiser
 from .loop import Loop, State
 from .optimisers.making import optimiser_words
@@ -122,13 +123,15 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
     state = State(total_steps=config.epochs * per_epoch)
     ends = {round(per_epoch * (i + 1) / config.evaluations) for i in range(config.evaluations)}
     best, kept, scores, since = float("-inf"), model.params.flat.copy(), list[float](), 0
+    processes = world()
+    give_all(processes, model.params.flat)
 
     def after(result: StepResult, batch: Sequence[Any]) -> bool:
         nonlocal best, since
         evaluates = (state.step - 1) % per_epoch + 1 in ends
         if evaluates:
             with update.optimiser.evaluation_weights():
-                scores.append(score(model))
+                scores.append(from_first(processes, lambda: score(model)))
                 since += 1
                 if scores[-1] > best:
                     best, since = scores[-1], 0
@@ -136,6 +139,8 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
         stops = False if progress is None else progress(Progress(
             state.step, state.total_steps, (state.step - 1) // per_epoch, state.mean_loss,
             scores[-1] if scores else None, best if scores else None, evaluates))
+        if progress is not None:                  # whose clock differs
+            stops = any(processes.share(bool(stops)))
         if stops and not scores:                  # there is no better model than the present one
             kept[...] = model.params.flat
         return bool(stops or (config.patience and since >= config.patience))
@@ -146,8 +151,10 @@ def finetune(model: TaskModel, lengths: Sequence[int], collate: Collate, score: 
 
     with workers(config.threads) as team:
         learned = TaskLoss(model, config.passes()) if objective is None else objective
-        update = Update(learned, task_optimiser(model, config), team,
-                        clipping=clipping_from(config.clipping, learned.params, config.max_grad_norm))
+        optimiser = task_optimiser(model, config)
+        clipping = clipping_from(config.clipping, learned.params, config.max_grad_norm)
+        optimiser.divide(processes, runs_together(clipping, processes))
+        update = Update(learned, optimiser, team, clipping=clipping)
         try:
             Loop(update, batches, rate, state, seed=config.seed).run(after)
         except NumericalError as error:

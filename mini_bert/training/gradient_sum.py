@@ -6,7 +6,8 @@ gradients of a parameter are added along a fixed binary tree over the numbers of
     ((0 + 1) + (2 + 3)) + ((4 + 5) + 6)
 
 Whoever arrives second at a node adds both sides and climbs; nobody waits. The result is the same, bit for bit,
-whatever the number of threads, and it would be if each aligned block of micro-batches were summed on another machine.
+whatever the number of threads, and however aligned blocks of micro-batches are shared out among several processes
+(gradient_exchange.py).
 
 Within a micro-batch a parameter may get any number of contributions, which are added in the order of its backward.
 They enter the tree when the backward announces that there will be no more (`complete`), or at its end. The leftmost
@@ -56,10 +57,15 @@ _WRITTEN = _Piece("", np.empty(0))        # stands for a contribution that is in
 
 
 class GradientSum:
-    """`begin(n)`, then each of n micro-batches leaves its gradients in `micro_batch(i)`, then `finish()`."""
+    """`begin(n)`, then each of n micro-batches leaves its gradients in `micro_batch(i)`, then `finish()`.
 
-    def __init__(self, gradients: Parameters):
-        self.gradients = gradients
+    The sum of a block of a larger tree is `exact`: what has no gradient is -0, which changes no sum, and `kinds` says
+    by parameter whether all of it is "absent", or has come from one micro-batch in some "rows" alone.
+    """
+
+    def __init__(self, gradients: Parameters, exact: bool = False):
+        self.gradients, self.exact = gradients, exact
+        self.kinds: dict[str, str] = {}
         self._views = {name: gradients[name] for name in (*gradients, *gradients.ties)}
         self._owner = {name: gradients.ties[name].target if name in gradients.ties else name
                        for name in self._views}
@@ -70,7 +76,7 @@ class GradientSum:
 
     def begin(self, micro_batches: int) -> None:
         """Forget the gradients of the last step."""
-        self._count = micro_batches
+        self._count, self.kinds = micro_batches, {}
         self._waiting = {name: {} for name in self.gradients}
 
     def micro_batch(self, number: int) -> "MicroBatchGradients":
@@ -117,7 +123,9 @@ class GradientSum:
             value = self._add(owner, left, right, total if index >> 1 == 0 else None)
             level, index = level + 1, index >> 1
         if value is None:
-            total.fill(0)
+            total.fill(-0.0 if self.exact else 0)
+            if self.exact:
+                self.kinds[owner] = "absent"
         elif value is not total:
             self._move(owner, value, total)
 
@@ -127,6 +135,7 @@ class GradientSum:
         if left is None or right is None:
             return left if right is None else right
         array = self._dense(owner, left, out) if isinstance(left, list) else left
+        self.fill_up(owner, array)
         if not isinstance(right, list):
             array += right
         elif len(right) == 1:
@@ -137,10 +146,25 @@ class GradientSum:
 
     def _move(self, owner: str, value: Array | list[_Piece], total: Array) -> None:
         """A sum that no leftmost micro-batch had a part in goes to its place."""
-        if isinstance(value, list):
-            self._dense(owner, value, out=total)
-        else:
+        if not isinstance(value, list):
             total[...] = value
+        elif self.exact and len(value) == 1 and value[0].rows is not None:
+            self.put_rows(owner, value[0])
+        else:
+            self._dense(owner, value, out=total)
+
+    def put_rows(self, owner: str, piece: _Piece) -> None:
+        """Rows alone, and nothing in all others."""
+        view = self._views[piece.name]
+        view.fill(-0.0)
+        view[piece.rows] = piece.value
+        self.kinds[owner] = "rows"
+
+    def fill_up(self, owner: str, array: Array) -> None:
+        """What has come in rows alone gets zeros in the others, before anything is added."""
+        if self.kinds.get(owner) == "rows" and array is self._views[owner]:
+            array += 0.0                              # -0 becomes 0
+            del self.kinds[owner]
 
 
 class MicroBatchGradients:
@@ -156,7 +180,11 @@ class MicroBatchGradients:
         assert owner in self._pieces, f"{owner} was announced as complete, and gets another gradient"
         pieces = self._pieces[owner]
         if self._number == 0:
-            piece.add_to(total._views[piece.name], overwrite=not pieces)
+            if total.exact and piece.rows is not None and not pieces:
+                total.put_rows(owner, piece)
+            else:
+                total.fill_up(owner, total._views[owner])
+                piece.add_to(total._views[piece.name], overwrite=not pieces)
             piece = _WRITTEN
         elif pieces and pieces[-1].is_all_of(owner):      # as of tied embeddings: no second array for the rows
             piece.add_to(total._view(pieces[-1].value, piece.name), overwrite=False)

@@ -1,6 +1,8 @@
 """Training a model on running text: the loop, with evaluation, a log and checkpoints around it.
 
-A run that is stopped, or killed, and continued from a checkpoint ends with the same parameters, bit for bit.
+A run that is stopped, or killed, and continued from a checkpoint ends with the same parameters, bit for bit; and so
+does one of several processes. The first of them writes and listens; what depends on the clock, on signals or on a
+listener is agreed by all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,24 +17,26 @@ from ..errors import CheckpointError, NumericalError
 from ..files import Lock, lock_directory
 from ..interrupts import held_interrupts
 from ..objectives.objective import Batches, CorpusObjective
+from ..parallel.processes import Processes, Spread, from_first, on_first, world
 from ..text.schedule import Step
 from ..text.tokenizer import Tokenizer
 from ..workers import workers
 from .budget import Budget
+from .clipping.clipping import runs_together
 from .config import TrainingConfig, make_clipping, make_objective, make_optimiser
 from .loop import Listener, Listeners, Loop, State
 from .runs.checkpoints import (
     OBJECTIVE,
     OPTIMISER,
     Arrays,
-    read_arrays,
     read_state,
     remove_older,
     require_no_link,
     write_checkpoint,
 )
 from .runs.log import Log
-from .runs.objective_state import packed, unpack
+from .runs.objective_state import packed, read_further, unpack
+from .runs.optimiser_state import restore_state, whole_state
 from .runs.records import LogInterval
 from .runs.snapshots import Snapshots
 from .schedules import learning_rate
@@ -49,7 +53,8 @@ class Trainer:
     def __init__(self, model: MiniBERT, batches: Batches[Any], config: TrainingConfig | None = None, *,
                  heldout: Sequence[Any] = (), run: Path | None = None, tokenizer: Tokenizer | None = None,
                  listener: Listener | Sequence[Listener] | None = None,
-                 objective: CorpusObjective[Any, Any] | None = None):
+                 objective: CorpusObjective[Any, Any] | None = None, processes: Processes | None = None):
+        self.processes = world() if processes is None else processes
         self.model, self.batches, self.heldout = model, batches, list(heldout)
         self.config = config = (TrainingConfig() if config is None else config).resolved(model.config)
         self.objective = make_objective(config, model) if objective is None else objective
@@ -57,6 +62,7 @@ class Trainer:
         self.listener = Listeners.of(listener)
         self.optimiser = make_optimiser(config, self.objective.params)
         self.clipping = make_clipping(config, self.objective.params)
+        self.optimiser.divide(self.processes, runs_together(self.clipping, self.processes))
         self.state = State(total_steps=config.steps)
         self.budget: Budget | None = None
         self.baselines: dict[str, float] = {}             # losses to beat, if they are known
@@ -74,7 +80,7 @@ class Trainer:
         state = self.state
         self._began = perf_counter() - state.seconds
         with ExitStack() as stack:
-            if self.run is not None:
+            if self.run is not None and self._writes:
                 if not self.lock.held:
                     self.lock = lock_directory(self.run, CheckpointError(f"Another process is training in {self.run}."))
                 stack.callback(self.lock.release)
@@ -82,23 +88,37 @@ class Trainer:
             loop = stack.enter_context(self._loop())
             self._plan(loop)
             self.listener.began(self)
-            stopped = False
-            while state.step < state.total_steps and interrupts.noted is None and not stopped:
+            noted, stopped = self._agreed(interrupts.noted, False)
+            while state.step < state.total_steps and noted is None and not stopped:
                 stopped = self._advance(loop)
-            if interrupts.noted is not None:
-                self.interrupted = interrupts.noted
+                noted, stopped = self._agreed(interrupts.noted, stopped)
+            if noted is not None:
+                self.interrupted = noted
                 interrupts.answered()
                 self.save()
             elif self.run is not None and (self.saved != state.step or not self._is_final(self.run / "final")):
                 self.save(final=True)                 # stopped by a listener, or killed just before the end
         return state
 
+    @property
+    def _writes(self) -> bool:
+        """Is this the process that writes the run's files?"""
+        return self.processes.rank == 0
+
+    def _agreed(self, noted: Signals | None, stopped: bool) -> tuple[Signals | None, bool]:
+        """The signal that any process has received, and whether a listener of any asks to stop."""
+        found = self.processes.share((noted, stopped))
+        return next((signal for signal, _ in found if signal is not None), None), any(stop for _, stop in found)
+
     def _is_final(self, model: Path) -> bool:
         """Is this model the one of the present step? There may be none, or that of an earlier end."""
-        try:
-            return read_state(model).get("step") == self.state.step
-        except CheckpointError:
-            return False
+        def found() -> bool:
+            try:
+                return read_state(model).get("step") == self.state.step
+            except CheckpointError:
+                return False
+
+        return from_first(self.processes, found)
 
     def steps(self) -> Iterator[float]:
         """The loss of one step after another, without log, evaluation and checkpoints: for measuring."""
@@ -139,15 +159,21 @@ class Trainer:
             self._report(result, figures, loop)
         stop = self.listener.stepped(state, result.total)
         if self.snapshots.due(state):                 # before the checkpoint, which says that it has been taken
+            state.snapshot_step = state.step
             with self.optimiser.evaluation_weights():
-                self.snapshots.write(self.model, self.tokenizer, state)
+                on_first(self.processes, lambda: self.snapshots.write(self.model, self.tokenizer, state))
         if last or state.step % config.checkpoint_every == 0:
             self.save(final=last)
         state.seconds = perf_counter() - self._began
         if self.budget is not None and logs and not last:
             self.budget.reserve["snapshots"] = self.snapshots.seconds_ahead(state)
             self.budget.fit((state.seconds - self.snapshots.spent) / state.step)
+            self._agree_on_the_end()
         return stop
+
+    def _agree_on_the_end(self) -> None:
+        """The number of steps by the clock of the first process."""
+        self.state.total_steps = from_first(self.processes, lambda: self.state.total_steps)
 
     def _steps_done(self) -> Step:
         return Step(self.state.step, self.state.total_steps)
@@ -162,7 +188,7 @@ class Trainer:
         begin = perf_counter()
         try:
             with self.optimiser.evaluation_weights():
-                return self.objective.evaluate(self.heldout, loop.update.workers)
+                return self.objective.evaluate(self.heldout, Spread(self.processes, loop.update.workers))
         except NumericalError:        # of parameters that have gone: the steps to come will say so
             return {}
         finally:
@@ -181,6 +207,7 @@ class Trainer:
             compute = loop.update.batch_gradients.compute
             self.budget.plan_first(lambda step: compute(self.batches[step], self.config.seed, step),
                                    lambda: perf_counter() - self._began)
+            self._agree_on_the_end()
 
     def _gave_up(self, error: NumericalError | str) -> NumericalError:
         kept = f" The last good checkpoint is in {self.run / 'checkpoints'}." if self.run is not None else ""
@@ -204,7 +231,7 @@ class Trainer:
         step = Step(state.step - 1, state.total_steps)
         record = self._interval.record(state, self.objective, result, figures, self.learning_rate(step), loop.loading,
                                        self.config.changing(step.share))
-        if self._log is not None:
+        if self._log is not None and self._writes:
             self._log.write(record)
         self.listener.logged(record)
         if record.get("eval_loss", float("inf")) < state.best_loss:
@@ -225,12 +252,8 @@ class Trainer:
             if final:
                 raise self._gave_up("The last step had no finite loss or gradient, so the run has stopped.")
             return False
-        begin = perf_counter()
-        if self._log is not None:
-            self._log.sync()
-        folder = self.run / "checkpoints"
-        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, *self.checkpoint_parts())
-        remove_older(folder, self.config.keep_checkpoints)
+        begin, parts = perf_counter(), self.checkpoint_parts()
+        on_first(self.processes, lambda: self._write(parts))
         if self.budget is not None:
             self.budget.reserve["saving"] = 2 * (perf_counter() - begin)
         if final:
@@ -238,15 +261,26 @@ class Trainer:
         self.saved = self.state.step
         return True
 
+    def _write(self, parts: tuple[dict[str, Any], Arrays]) -> None:
+        """The checkpoint's files."""
+        assert self.run is not None
+        if self._log is not None:
+            self._log.sync()
+        folder = self.run / "checkpoints"
+        write_checkpoint(folder / f"step-{self.state.step}", self.model, self.tokenizer, *parts)
+        remove_older(folder, self.config.keep_checkpoints)
+
     def checkpoint_parts(self) -> tuple[dict[str, Any], Arrays]:
-        """Beside the model, what a checkpoint of this moment holds: state.json, and files of named arrays."""
+        """Beside the model, what a checkpoint of this moment holds: state.json, and files of named arrays. Of several
+        processes all have to ask for it, and the first has it."""
         self.state.optimiser_steps = self.optimiser.t
         values, arrays = packed(self.objective, self.model)
-        return self.state.to_json() | values, {OPTIMISER: self.optimiser.state, OBJECTIVE: arrays}
+        return self.state.to_json() | values, {OPTIMISER: whole_state(self.optimiser), OBJECTIVE: arrays}
 
     def checkpoint_bytes(self) -> int:
         """About what a checkpoint takes, with a share for `best` and `final`."""
-        return 2 * self.objective.params.flat.nbytes + sum(array.nbytes for array in self.optimiser.state.values())
+        state = sum(array.nbytes for array in self.optimiser.state.values())
+        return 2 * self.objective.params.flat.nbytes + sum(self.processes.share(state))
 
     def _save_model(self, name: str) -> None:
         """Only the model, with the weights to be used; before it the models trained along with it, each in a directory
@@ -254,18 +288,23 @@ class Trainer:
         if self.run is None:
             return
         with self.optimiser.evaluation_weights():
-            for companion, model in self.objective.companions().items():
-                folder = self.run / companion
-                require_no_link(folder)
-                folder.mkdir(exist_ok=True)
-                write_checkpoint(folder / name, model, self.tokenizer, self.state.to_json())
-            write_checkpoint(self.run / name, self.model, self.tokenizer, self.state.to_json())
+            on_first(self.processes, lambda: self._write_models(name))
+
+    def _write_models(self, name: str) -> None:
+        assert self.run is not None
+        for companion, model in self.objective.companions().items():
+            folder = self.run / companion
+            require_no_link(folder)
+            folder.mkdir(exist_ok=True)
+            write_checkpoint(folder / name, model, self.tokenizer, self.state.to_json())
+        write_checkpoint(self.run / name, self.model, self.tokenizer, self.state.to_json())
 
     def restore(self, checkpoint: Path) -> None:
-        """Go on from a checkpoint, whose parameters the model has already."""
-        values = read_state(checkpoint)
-        unpack(self.objective, self.model, values, checkpoint)
+        """Go on from a checkpoint, whose parameters the model has already. Only the first process reads it."""
+        values = from_first(self.processes, lambda: read_state(checkpoint))
+        further = from_first(self.processes, lambda: read_further(self.objective, self.model, checkpoint))
+        unpack(self.objective, self.model, values, further, checkpoint)
         self.state = State.from_json(values)
         self._interval = LogInterval(self.state.unlogged)
         self.saved = self.state.step
-        self.optimiser.restore(read_arrays(checkpoint / OPTIMISER, self.optimiser.state), self.state.optimiser_steps)
+        restore_state(self.optimiser, checkpoint / OPTIMISER, self.state.optimiser_steps)

@@ -1,10 +1,13 @@
 """One update: the loss of a batch, its gradients by all threads together, clipping, and a step of the optimiser.
 
+Several processes take it together: each computes some of the micro-batches, and the optimiser steps its shard of the
+parameters (parallel/__init__.py). A process alone has all micro-batches, and one shard.
+
 Pre-training, fine-tuning, probes, the search for a learning rate and the explorer's single step are this update with
 different objectives.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Generic, NamedTuple
 
@@ -13,9 +16,10 @@ import numpy as np
 from ..core.params import Parameters
 from ..errors import NumericalError
 from ..objectives.objective import Batch, Loss, Losses, Objective, Part
+from ..parallel.processes import ALONE, Processes
 from ..workers import Workers
 from .clipping.clipping import Clipping
-from .gradient_sum import GradientSum
+from .gradient_exchange import GradientExchange
 from .optimisers.optimiser import Measures, Optimiser
 
 
@@ -33,15 +37,16 @@ class BatchGradients(Generic[Batch, Part]):
     """The gradients of a batch, its micro-batches computed each by one thread.
 
     What `gradients` holds is `count` times the gradient of the objective's total. With one loss of weight 1 that is the
-    gradient of the summed loss.
+    gradient of the summed loss. Of several processes each holds its own shard of them.
     """
 
-    def __init__(self, objective: Objective[Batch, Part], workers: Workers):
+    def __init__(self, objective: Objective[Batch, Part], workers: Workers, processes: Processes = ALONE,
+                 shards: Sequence[slice] = ()):
         self.objective, self.workers = objective, workers
-        self.gradients: Parameters = objective.params.zeros_like()
         self.count = 1
         self.tallies: Mapping[str, Any] = {}
-        self._sum = GradientSum(self.gradients)
+        self._sum = GradientExchange(objective.params, processes, shards)
+        self.gradients: Parameters = self._sum.gradients
 
     def compute(self, batch: Batch, *key: Any) -> Losses:
         """Forward and backward. Dropout is keyed by `key` and the micro-batch's number, not by its thread; without a
@@ -63,8 +68,12 @@ class BatchGradients(Generic[Batch, Part]):
             grads.finish()
             return sums
 
-        sums = self.workers.map(one, range(len(parts)))
-        self._sum.finish()
+        mine, failed = list[Mapping[str, Any]](), None
+        try:
+            mine = self.workers.map(one, self._sum.numbers)
+        except NumericalError as error:
+            failed = error
+        sums = self._sum.finish(mine, failed, self.workers)
         others = dict.fromkeys(name for part in sums for name in part if name not in counts)
         self.tallies = {name: sum(part[name] for part in sums if name in part) for name in others}
         return {name: Loss(sum(part.get(name, 0.0) for part in sums), count) for name, count in counts.items()}
@@ -75,7 +84,8 @@ class Update(Generic[Batch, Part]):
 
     def __init__(self, objective: Objective[Batch, Part], optimiser: Optimiser, workers: Workers, *,
                  clipping: Clipping | None = None):
-        self.objective, self.batch_gradients = objective, BatchGradients(objective, workers)
+        self.objective = objective
+        self.batch_gradients = BatchGradients(objective, workers, optimiser.processes, optimiser.shards)
         self.optimiser, self.workers, self.clipping = optimiser, workers, clipping
 
     def step(self, batch: Batch, key: tuple[Any, ...], rate: float, measure: bool = False) -> StepResult:
@@ -96,5 +106,7 @@ class Update(Generic[Batch, Part]):
         if not (isfinite(total) and isfinite(norm) and any(loss.count for loss in losses.values())):
             return result._replace(finite=False)
         scale = 1 / count if self.clipping is None else self.clipping(gradients, norm, count, self.workers)
-        return result._replace(measures=self.optimiser.step(
-            gradients, learning_rate=rate, scale=scale, workers=self.workers, measure=measure))
+        measures = self.optimiser.step(gradients, learning_rate=rate, scale=scale, workers=self.workers,
+                                       measure=measure)
+        self.optimiser.gather()
+        return result._replace(measures=measures)

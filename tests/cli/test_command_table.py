@@ -16,7 +16,7 @@ NAMES = [name for group in COMMANDS.values() for name in group]
 SEEDED = {
     "selftest", "gradcheck", "exercise check", "exercise run", "fit", "data show", "pretrain", "finetune", "find-lr",
     "overfit", "evaluate", "probe", "blimp", "agreement", "facts", "similarity", "explore", "plot", "memory",
-    "bench train", "bench profile", "generate", "timeline"}
+    "bench train", "bench profile", "bench scaling", "generate", "timeline"}
 
 
 def commands() -> dict:

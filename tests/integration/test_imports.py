@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mini_bert"
 
 FOUNDATION = {"errors", "files", "interrupts", "late", "palette", "pretrained", "processes", "randomness", "readers",
-              "settings", "version", "workers"}
+              "settings", "version", "workers", "parallel"}
 # part of the package: the parts that it may import
 ALLOWED = {
     "core": set(),
@@ -23,6 +23,7 @@ ALLOWED = {
     "evaluation": {"core", "text", "configs", "objectives", "training", "inference"},
     "analysis": {"core", "text", "configs", "objectives", "training", "inference", "evaluation", "plots"},
     "exercises": {"core", "text", "configs", "checks", "objectives", "training", "analysis"},
+    "parallel": set(),
     "plots": set(),
     "practice": {"core", "text", "training"},
     "templates": set(),
@@ -42,6 +43,7 @@ THIRD_PARTY = {"core": {"numpy", "safetensors"}, "text": {"numpy"}, "configs": {
                "checks": {"numpy"}, "objectives": {"numpy"},
                "training": {"numpy", "safetensors", "threadpoolctl", "yaml"}, "evaluation": {"numpy", "safetensors"},
                "analysis": {"numpy"}, "exercises": {"numpy"},
+               "parallel": {"mpi4py", "numpy", "threadpoolctl"},
                "plots": {"numpy", "matplotlib"}, "report": {"numpy"}, "bench": {"numpy"}, "lab": {"numpy"},
                "explorer": {"latex2mathml", "markdown", "numpy", "starlette", "uvicorn"},
                "serve": {"numpy", "starlette", "uvicorn"},

@@ -9,6 +9,7 @@ from ...errors import InputError
 from ...evaluation.masked_lm import Frequencies, evaluate_corpus
 from ...evaluation.segments import segment_losses
 from ...inference.inputs import require_vocabulary
+from ...parallel.launch import require_alone
 from ...text.corpora.corpus import Corpus
 from ...text.corpora.sources import FileReading, find_sources
 from ...text.corpora.temporary import temporary_corpus
@@ -82,6 +83,7 @@ def evaluate_command(data: Annotated[list[str] | None, typer.Option(
     elif not data or quick or tasks is not None or only is not None or report is not None:
         from .evaluate_all import evaluate_everything
 
+        require_alone()
         evaluate_everything(model, data or ["pydocs"], tasks, train, only, quick, max_samples, report or _PAGE, output,
                             length=length, threads=threads, seed=seed, fresh=fresh, reading=reading)
     else:

@@ -17,10 +17,12 @@ from ...training.config import load_run_config
 from ...training.memory import training_memory
 from ...workers import available_cores
 from ..output import Output, SeedOption, ThreadsOption, progress_bar, table
+from .scaling import bench_scaling_command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Measure the speed of training.")
 PEERS = {"torch": ["torch", "torch.compile"], "transformers": ["transformers"],
          "all": ["torch", "torch.compile", "transformers"]}
+app.command("scaling")(bench_scaling_command)
 Config = Annotated[str, typer.Option("--config", "-c", help="A preset or YAML file.")]
 Batch = Annotated[int, typer.Option("--batch-size", "-b", min=1, help="Sequences per step.")]
 Micro = Annotated[int, typer.Option("--micro-batch-size", min=0, help="Sequences that one thread computes at a time; "

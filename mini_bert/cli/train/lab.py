@@ -18,6 +18,7 @@ from ...lab.experiment import Experiment
 from ...lab.figures import EXPLAINED, ZERO_SHOT, amount, tunings
 from ...lab.ruler import Ruler
 from ...lab.runs import summary
+from ...parallel.processes import world
 from ...report.lab_page import lab_page
 from ...report.page import write_page
 from ...training.loop import Listener
@@ -51,6 +52,8 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
 
     Example: mini-bert lab lab.yaml --data corpus.mb --out lab --jobs 2
     """
+    if jobs > 1 and world().size > 1:
+        raise ConfigError("Under mpirun each process does a share of the runs; leave out --jobs.")
     _require_sense(experiment, data, out, ruler, model, finetuning, jobs, fresh)
     plan = None if experiment is None else Experiment.read(experiment)
     display = TrainingDisplay(quiet=output.silent)
@@ -70,9 +73,11 @@ def lab_command(experiment: Annotated[Path | None, typer.Argument(
         command = shlex.join(["mini-bert", "lab", *([str(experiment)] if experiment is not None else []),
                               *(str(part) for option, value in options.items() if value for part in (option, value)),
                               *(part for name in model or [] for part in ("--model", name))])
-        page = write_page(out / "lab.html", lab_page(title, found, command, datetime.now(), out))
+        page = out / "lab.html"
         content["page"] = str(page)
-        write_files(out, {"lab.json": json.dumps(finite(content), indent=1).encode()})
+        if world().rank == 0:
+            write_page(page, lab_page(title, found, command, datetime.now(), out))
+            write_files(out, {"lab.json": json.dumps(finite(content), indent=1).encode()})
         last.append(f"Curves over tokens and over time: {escape(str(page))}")
     failed = [f"{escape(name)} failed: {escape(reason)}" for name, reason in found.failures.items()]
     shown = [_losses(found)] if ruler is None else _measured(found)

@@ -41,7 +41,8 @@ def pretrain_command(data: Data,
                      *, output: Output) -> None:
     """Pre-train a model on a corpus: by masked language modelling, or by the objective in the config.
 
-    Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints.
+    Ctrl-C finishes the step, saves, and says how to continue. The run's directory has its log and checkpoints. Behind
+    mpirun -n N, several processes train together, on one machine or many, with the same result.
 
     Example: mini-bert pretrain --config small --data corpus.mb --out run --budget 10m --set model.vocab_size=1000
     """

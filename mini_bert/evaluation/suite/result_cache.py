@@ -18,6 +18,7 @@ from ...core.registry import plugin_paths
 from ...core.storage.digests import DIGEST, json_digest
 from ...errors import CheckpointError, DataError
 from ...files import cache_folder, write_files
+from ...parallel.processes import from_first, on_first, world
 from ...pretrained import model_directory
 from ...readers import open_file, read_json_if_there
 
@@ -37,15 +38,23 @@ def cached_result(what: str, options: Mapping[str, Any], files: Iterable[str | P
     for file in (*files, *plugin_paths()):
         digest.update(content_digest(model_directory(file)).encode())
     folder, name = cache_folder(), f"{what}-{digest.hexdigest()}.json"
-    if not fresh:
-        with suppress(DataError):         # a damaged entry is computed again
-            known = read_json_if_there(folder / name, DataError)
-            if known is not None and known.get(DIGEST) == json_digest(known.get("result")):
-                return dict(known["result"])
+    known = None if fresh else from_first(world(), lambda: _known(folder / name))
+    if known is not None:
+        return known
     result: dict[str, Any] = json.loads(json.dumps(compute()))        # the same as when it is read from the cache
     with suppress(CheckpointError):       # the cache cannot be written; the result is still valid
-        write_files(folder, {name: json.dumps({"result": result, DIGEST: json_digest(result)}).encode()})
+        on_first(world(), lambda: write_files(folder, {name: json.dumps(
+            {"result": result, DIGEST: json_digest(result)}).encode()}))
     return result
+
+
+def _known(file: Path) -> dict[str, Any] | None:
+    """A result that is in the cache; a damaged one is computed again."""
+    with suppress(DataError):
+        known = read_json_if_there(file, DataError)
+        if known is not None and known.get(DIGEST) == json_digest(known.get("result")):
+            return dict(known["result"])
+    return None
 
 
 def content_digest(path: Path) -> str:

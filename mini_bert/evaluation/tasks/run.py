@@ -12,6 +12,7 @@ from ...core.modules.heads.tasks import Answers, TaskHead
 from ...core.registry import make
 from ...core.task_model import TaskModel, with_dropout
 from ...errors import ConfigError, DataError
+from ...parallel.processes import from_first, world
 from ...training.finder import Search, find_finetuning_rate
 from ...training.finetune import FinetuneConfig, Finetuned, Progress, finetune
 from ...workers import workers
@@ -151,7 +152,7 @@ def _once(task: Task[Any], model: MiniBERT, head: str, config: FinetuneConfig, t
     """One run, and its figures on the set to measure on."""
     tuned, outcome = tune(task, model, config, head=head, train=train, progress=progress)
     with workers(config.threads) as team:
-        return tuned, outcome, task.figures(tuned, team)
+        return tuned, outcome, from_first(world(), lambda: task.figures(tuned, team))
 
 
 def tune(task: Task[Any], model: MiniBERT, config: FinetuneConfig, *, head: str | None = None,

@@ -7,6 +7,7 @@ heads on top are left alone.
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,13 @@ class AdaptiveClipping:
                 raise ConfigError(f"clipping: {name} of adaptive must be above zero, not {value}.")
         self.params, self.limit, self.eps = params, limit, eps
         self._parts = [part for spec in params.specs.values() for part in _parts(spec)]
+        self.together = [self._place(part) for part in self._parts]
+
+    def _place(self, part: _Part) -> slice:
+        """Where in the flat buffer it lies."""
+        start, shape = self.params.slices[part.name].start, self.params.specs[part.name].shape
+        width = prod(shape[1:])
+        return slice(start + part.rows.start * width, start + min(part.rows.stop, shape[0]) * width)
 
     def __call__(self, gradients: Parameters, norm: float, count: int, workers: Workers) -> float:
         def clip(part: _Part) -> None:

@@ -3,6 +3,8 @@
     g <- g min(1, limit / |g|)          |g| over all parameters that learn          derivation: docs/math/clipping.md
 """
 
+from collections.abc import Sequence
+
 from ...core.params import Parameters
 from ...core.registry import register
 from ...errors import ConfigError
@@ -18,6 +20,8 @@ def clip_factor(norm: float, limit: float) -> float:
 @register("clipping", "norm")
 class ClipByNorm:
     """With `max_grad_norm` 0 nothing is clipped."""
+
+    together: Sequence[slice] = ()
 
     def __init__(self, params: Parameters, max_grad_norm: float = USUAL_NORM):
         if not 0 <= max_grad_norm < float("inf"):

@@ -35,4 +35,4 @@ class Lookahead(Averager):
     def after_step(self, workers: Workers | None) -> None:
         if self.t % self.k == 0:
             self.move_average(self.alpha, workers)                # slow <- slow + alpha (fast - slow)
-            self.params.flat[...] = self.slow                     # fast <- slow
+            self.weights[...] = self.slow                     # fast <- slow

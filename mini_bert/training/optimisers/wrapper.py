@@ -4,13 +4,14 @@ The inner optimiser takes the steps; a wrapper acts on the parameters behind eac
 those of the inner one are saved and restored together, the inner ones' names behind "inner.".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
 from ...core.arrays import Array
 from ...core.params import Parameters
+from ...parallel.processes import Processes
 from ...workers import Workers
 from .moments import Moments
 from .optimiser import CHUNK, Measures, Optimiser
@@ -23,17 +24,35 @@ class Wrapper(Optimiser):
     def __init__(self, inner: Optimiser):
         self.inner, self.params = inner, inner.params
         self.learning_rate, self.weight_decay, self.t = inner.learning_rate, inner.weight_decay, inner.t
-        self.state = {name: np.zeros_like(inner.params.flat) for name in self.states}
-        self.state |= {f"inner.{name}": array for name, array in inner.state.items()}
-        self._norm_blocks = inner._norm_blocks
+        self._begin()
+
+    def _begin(self) -> None:
+        """State arrays of zeros for the shard that the inner optimiser steps, and those of the inner one."""
+        self.processes, self.shards, self._common = self.inner.processes, self.inner.shards, self.inner._common
+        self.state = {}                                       # whatever was there before is freed first
+        self.state = {name: np.zeros_like(self.weights) for name in self.states}
+        self.state |= {f"inner.{name}": array for name, array in self.inner.state.items()}
+
+    @property
+    def weights(self) -> Array:
+        """The weights that this process steps; all of them, if it is alone."""
+        return self.params.flat[self.shard]
 
     def store(self, moments: Moments) -> None:
         """Of the optimiser inside: a wrapper's own arrays are no moments."""
         self.inner.store(moments)
         self.state |= {f"inner.{name}": array for name, array in self.inner.state.items()}
 
+    def divide(self, processes: Processes, together: Iterable[slice] = ()) -> None:
+        self.inner.divide(processes, together)
+        if processes.size > 1:
+            self._begin()
+
+    def grad_norm(self, gradients: Parameters, workers: Workers | None = None) -> float:
+        return self.inner.grad_norm(gradients, workers)
+
     def after_step(self, workers: Workers | None) -> None:
-        """Act on `self.params`, which the inner optimiser has just moved for the t-th time; threads may help."""
+        """Act on `self.weights`, which the inner optimiser has just moved for the t-th time; threads may help."""
         raise TypeError(f"{type(self).__name__} has no after_step.")
 
     def step(self, gradients: Parameters, *, learning_rate: float | None = None, scale: float = 1.0,
@@ -58,9 +77,9 @@ class Averager(Wrapper):
     The averaged weights are what is evaluated and saved as a model. Weights that never move keep their bits in it.
     """
 
-    def __init__(self, inner: Optimiser):
-        super().__init__(inner)
-        self.average[...] = inner.params.flat
+    def _begin(self) -> None:
+        super()._begin()
+        self.average[...] = self.weights
 
     @property
     def average(self) -> Array:
@@ -68,10 +87,11 @@ class Averager(Wrapper):
 
     def move_average(self, share: float, workers: Workers | None) -> None:
         """average <- average + share (weights - average)"""
+        weights = self.weights
 
         def move(start: int) -> None:
             average = self.average[start : start + CHUNK]         # in pieces that stay in the cache
-            change = np.subtract(self.params.flat[start : start + CHUNK], average)
+            change = np.subtract(weights[start : start + CHUNK], average)
             change *= share
             average += change
 
@@ -80,7 +100,8 @@ class Averager(Wrapper):
     @contextmanager
     def evaluation_weights(self) -> Iterator[None]:
         weights = self.params.flat.copy()
-        self.params.flat[...] = self.average
+        self.weights[...] = self.average
+        self.gather()
         try:
             yield
         finally:

@@ -25,14 +25,18 @@ def packed(objective: CorpusObjective[Any, Any], model: MiniBERT) -> tuple[dict[
     return {_KEY: values} if values else {}, _further_params(objective, model) | arrays
 
 
-def unpack(objective: CorpusObjective[Any, Any], model: MiniBERT, values: dict[str, Any], checkpoint: Path) -> None:
-    """Take back what `packed` gave, out of the run's state `values` and of the checkpoint's file."""
+def read_further(objective: CorpusObjective[Any, Any], model: MiniBERT, checkpoint: Path) -> dict[str, Array]:
+    """The arrays that `packed` gave, out of the checkpoint's file."""
+    return read_arrays(checkpoint / OBJECTIVE, _further_params(objective, model))
+
+
+def unpack(objective: CorpusObjective[Any, Any], model: MiniBERT, values: dict[str, Any], arrays: dict[str, Array],
+           checkpoint: Path) -> None:
+    """Take back what `packed` gave, out of the run's state `values` and the `arrays` of the checkpoint's file."""
     state = values.pop(_KEY, {})
     if not isinstance(state, dict):
         raise CheckpointError(f"{checkpoint} has no readable state of its objective.")
-    further = _further_params(objective, model)
-    arrays = read_arrays(checkpoint / OBJECTIVE, further)
-    for name, value in further.items():
+    for name, value in _further_params(objective, model).items():
         value[...] = arrays[name]
     objective.restore(state | {name.removeprefix("state."): value for name, value in arrays.items()
                                if name.startswith("state.")})

@@ -9,6 +9,9 @@
 
 The directory appears with its config and its first checkpoint, so a run that exists can be resumed. One process at a
 time holds its lock; resuming changes nothing before it has the lock and everything has been checked.
+
+Of several processes that train together only the first needs the directory, and reads and writes it; each opens the
+corpus, which must be the same everywhere.
 """
 
 import platform
@@ -29,6 +32,7 @@ from ...core.storage.plugin_words import PLUGINS, plugins_of, require_plugins
 from ...errors import CheckpointError, ConfigError, CorpusError
 from ...files import claimed, lock_directory, recover, write_files
 from ...objectives.objective import CorpusObjective
+from ...parallel.processes import first_only, from_first, give_all, world
 from ...readers import parse_yaml, read_yaml
 from ...text.batches import MLMBatch
 from ...text.corpora.corpus import Corpus
@@ -50,11 +54,13 @@ BASELINES = ("uniform_loss", "unigram_loss")
 def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str | Path, out: str | Path, *,
               initial: MiniBERT | None = None, listener: Listener | Sequence[Listener] | None = None) -> Trainer:
     """A trainer for a new run in `out`, refused before anything is written if something does not fit."""
-    run, corpus = Path(out), Corpus.open(data)
+    processes, run, corpus = world(), Path(out), _same_corpus(data)
     require_fitting(corpus, model)
-    require_free(run)
+    first_only(processes, lambda: require_free(run))
     training = training.resolved(model)
     network = new_model(model, training, corpus) if initial is None else initial
+    if processes.size > 1:
+        give_all(processes, network.params.flat)
     objective = _prepared(training, network, corpus, listener)
     heldout = objective.heldout(corpus, training)
     trainer = Trainer(network, objective.batches(corpus, training), training, heldout=heldout, run=run,
@@ -69,17 +75,33 @@ def start_run(model: ModelConfig, training: TrainingConfig, data: Corpus | str |
                    "about": {"mini_bert": __version__, "numpy": np.__version__, "python": platform.python_version(),
                              "machine": platform.machine(), "parameters": network.get_parameter_count(),
                              **(trainer.baselines if objective.of_words else {"of_words": False})}}
-    with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
-        require_free(run)
-        require_space(claim.target.parent, trainer.checkpoint_bytes() * (training.keep_checkpoints + 1)
-                      + trainer.snapshots.bytes_needed(network))
-        with claim.filled(require_free) as folder:
-            trainer.lock = lock_directory(folder, _busy(run))             # which it keeps under its new name
-            fill_checkpoint(folder / "checkpoints" / f"step-{trainer.state.step}", network, corpus.tokenizer,
-                            *trainer.checkpoint_parts())
-            write_files(folder, {CONFIG: _yaml(description)})
+    parts = trainer.checkpoint_parts()
+    needed = trainer.checkpoint_bytes() * (training.keep_checkpoints + 1) + trainer.snapshots.bytes_needed(network)
+
+    def make() -> None:
+        with claimed(run, CheckpointError(f"Another process is beginning a run in {run}.")) as claim:
+            require_free(run)
+            require_space(claim.target.parent, needed)
+            with claim.filled(require_free) as folder:
+                trainer.lock = lock_directory(folder, _busy(run))         # which it keeps under its new name
+                fill_checkpoint(folder / "checkpoints" / f"step-{trainer.state.step}", network, corpus.tokenizer,
+                                *parts)
+                write_files(folder, {CONFIG: _yaml(description)})
+
+    first_only(processes, make)
     trainer.saved = trainer.state.step
     return trainer
+
+
+def _same_corpus(data: Corpus | str | Path) -> Corpus:
+    """The corpus, refused if other processes have another one under this name."""
+    corpus, processes = Corpus.open(data), world()
+    found = processes.share((corpus.fingerprint(), corpus.manifest.vocab_digest) if processes.size > 1 else None)
+    for rank, digest in enumerate(found):
+        if digest != found[0]:
+            raise CorpusError(f"{corpus.directory} differs: {processes.name(rank)} has another text or vocabulary "
+                              f"there than {processes.name(0)}; copy the corpus of one to the other.")
+    return corpus
 
 
 def _prepared(training: TrainingConfig, network: MiniBERT, corpus: Corpus,
@@ -123,21 +145,23 @@ def resume_run(out: str | Path, *, threads: int = 0, data: Corpus | str | Path |
     `data` says where the corpus is now, if it was moved. Threads may be others than before: they do not
     change the result. Changes such as "training.learning_rate=1e-4" do, and are kept in config.yaml.
     """
-    run = run_directory(out)
-    read_run(run)                                         # it is a run
+    processes, run = world(), run_directory(out)
+    first_only(processes, lambda: read_run(run))          # it is a run
     with ExitStack() as stack:
-        lock = stack.enter_context(lock_directory(run, _busy(run)))
+        lock = first_only(processes, lambda: stack.enter_context(lock_directory(run, _busy(run))))
         trainer = _resumed(run, threads, data, list(changes), listener)
-        trainer.lock = lock
+        if lock is not None:
+            trainer.lock = lock
         stack.pop_all()                                   # the trainer holds the lock from here on
     return trainer
 
 
 def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes: list[str],
              listener: Listener | Sequence[Listener] | None) -> Trainer:
-    """The trainer of a run that this process has locked."""
-    description = read_run(run, unchanged=True)
-    corpus = Corpus.open(description["data"]["corpus"] if data is None else data)
+    """The trainer of a run that this process, or the first one, has locked."""
+    processes = world()
+    description = from_first(processes, lambda: read_run(run, unchanged=True))
+    corpus = _same_corpus(description["data"]["corpus"] if data is None else data)
     if not corpus.matches(description["data"]["fingerprint"]):
         raise CorpusError(f"{corpus.directory} has changed since the run began, so the run cannot be continued on it; "
                           "prepare it as it was, or begin a new run.")
@@ -145,18 +169,13 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
         raise CorpusError(f"{corpus.directory} has another vocabulary than when the run began.")
     if not changes:                                       # which may replace a word that is missing
         require_plugins(description.get(PLUGINS, {}), str(run), CONFIG)
-    values = description["training"] | ({"threads": threads} if threads else {})
+    values = description["training"] | ({"threads": threads} if threads or processes.size > 1 else {})
     values = changed({"training": values}, changes, f"{run / CONFIG}")["training"]
     training = TrainingConfig.from_dict(values, f"{run / CONFIG}, training")
     if training.seed != TrainingConfig.from_dict(description["training"], f"{run / CONFIG}, training").seed:
         raise ConfigError("training.seed cannot be changed when a run is resumed, as all its random draws depend on "
                           "it; begin a new run.")
-    for name in ("best", "final"):
-        require_no_link(run / name)
-    checkpoint, said = newest_checkpoint(run / "checkpoints")
-    if checkpoint is None:
-        raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {one}" for one in said))
-    network = MiniBERT.load(checkpoint)
+    checkpoint, said, network = from_first(processes, lambda: _newest_model(run))
     training = training.resolved(network.config)
     objective = _prepared(training, network, corpus, listener)
     trainer = Trainer(network, objective.batches(corpus, training), training,
@@ -166,14 +185,18 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     trainer.baselines = {key: float(value) for key, value in about.items()
                          if key in BASELINES and isinstance(value, int | float)} if isinstance(about, dict) else {}
     trainer.restore(checkpoint)
-    recover(run)                                          # everything fits: now the run may be changed
-    for folder in ("checkpoints", SNAPSHOTS):
-        remove_newer(run / folder, trainer.state.step)
-    Log(run).truncate(trainer.state.step)
+
+    def clear() -> None:                                  # everything fits: now the run may be changed
+        recover(run)
+        for folder in ("checkpoints", SNAPSHOTS):
+            remove_newer(run / folder, trainer.state.step)
+        Log(run).truncate(trainer.state.step)
+        if changes:
+            kept = {key: value for key, value in description.items() if key != PLUGINS}
+            write_files(run, {CONFIG: _yaml({**kept, "training": training.to_dict(), **plugins_of(training.words())})})
+
+    first_only(processes, clear)
     if changes:
-        description = {key: value for key, value in description.items() if key != PLUGINS}
-        write_files(run, {CONFIG: _yaml({**description, "training": training.to_dict(),
-                                         **plugins_of(training.words())})})
         before = trainer.learning_rate()
         _plan_again(trainer)
         if trainer.state.step and trainer.learning_rate() > before:
@@ -182,6 +205,16 @@ def _resumed(run: Path, threads: int, data: Corpus | str | Path | None, changes:
     for sentence in said:
         trainer.listener.said(sentence)
     return trainer
+
+
+def _newest_model(run: Path) -> tuple[Path, list[str], MiniBERT]:
+    """The checkpoint to go on from, why newer ones were passed over, and its model."""
+    for name in ("best", "final"):
+        require_no_link(run / name)
+    checkpoint, damaged = newest_checkpoint(run / "checkpoints")
+    if checkpoint is None:
+        raise CheckpointError(f"{run} has no whole checkpoint to continue from." + "".join(f" {d}" for d in damaged))
+    return checkpoint, damaged, MiniBERT.load(checkpoint)
 
 
 def _plan_again(trainer: Trainer) -> None:

@@ -57,7 +57,6 @@ class Snapshots:
         """The snapshot of this step. Numbers beyond the range of float16 are kept as they are."""
         assert self.run is not None
         begin = perf_counter()
-        state.snapshot_step = state.step
         fits = float(np.abs(model.params.flat).max()) < float(np.finfo(np.float16).max)
         write_checkpoint(self.run / FOLDER / f"step-{state.step}", model, tokenizer, state.to_json(),
                          dtype=np.float16 if fits else None)

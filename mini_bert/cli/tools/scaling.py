@@ -48,7 +48,7 @@ def bench_scaling_command(config: Config = "mini",
     """
     model = _of_words(config)
     counts = _counts(processes)
-    shapes = list(dict.fromkeys((pair for n in counts for pair in ((1, n * threads), (n, threads)))))
+    shapes = list(dict.fromkeys(pair for n in counts for pair in ((1, n * threads), (n, threads))))
     settings = TrainingConfig(batch_size=batch_size, micro_batch_size=micro_batch_size).resolved(model)
     task = BenchTask(config, batch_size, model.max_seq_length, settings.micro_batch_size, threads, seed=seed,
                      imports=tuple(map(str, plugin_paths())))

@@ -8,5 +8,5 @@ CACHING = {"probe", "agreement", "facts", "similarity"}   # write their result t
 READING = {"selftest", "gradcheck", "exercise list", "exercise solution", "exercise run", "tokenizer encode",
            "tokenizer decode", "tokenizer inspect", "data show", "find-lr", "overfit", "fill-mask", "similar", "score",
            "explore", "doctor", "config", "presets", "memory", "bench train",
-           "bench profile", "generate"}
+           "bench profile", "bench scaling", "generate", "plan", "serve"}
 COMPOSED = {"new practice"}           # makes its files by commands of this list, each where it is not there yet

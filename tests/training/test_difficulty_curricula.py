@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from killed_runs import assert_same, whole_and_resumed
 
 from mini_bert import ConfigError, MiniBERT, register
-from mini_bert.core.registry import restored_registry
+from mini_bert.core.registry import make, restored_registry
 from mini_bert.text.batches import BUCKET, MLMBatches
 from mini_bert.text.curricula.curriculum import Curriculum, Order
 from mini_bert.text.schedule import Step
-from mini_bert.text.sequences.sequences import MODES
 from mini_bert.training.config import TrainingConfig, make_objective
 from mini_bert.training.curricula.difficulty import Length, Rarity
 from mini_bert.training.curricula.making import curriculum_from
@@ -108,7 +107,7 @@ def test_a_pacing_of_ones_own_works_and_one_that_leaves_its_range_is_refused():
 
 @pytest.mark.parametrize("mode", ["packed", "sentences", "pairs"])
 def test_rarity_is_the_mean_cost_of_the_tokens_and_length_their_number(pair_corpus, mode):
-    sequences = MODES[mode](pair_corpus, "train", 32)
+    sequences = make("sequences", mode, pair_corpus, "train", 32)
     counts = pair_corpus.piece_counts()
     numbers = np.random.default_rng(0).permutation(len(sequences))[:40]
     rows = sequences.fill(numbers, 0, 0)

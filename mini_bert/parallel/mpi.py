@@ -19,6 +19,7 @@ from .processes import Message, Numbers, Value
 _AT_ONCE = 1 << 28                    # bytes of a message; MPI counts to 2^31
 _WORDS, _NUMBERS = 1, 2               # tags
 _EAGER = 0.005                        # seconds of waiting before the first pause
+_HEARD = 0.5                           # seconds
 _PAUSE, _LONGEST_PAUSE = 1e-4, 0.01   # the longer the wait, the longer the pauses
 _EAGER_TRANSFER = 0.5                 # while arrays come in, they come in by asking for them
 
@@ -107,7 +108,8 @@ class OverMPI:
         return Signs(self._mpi, self._all.Dup())
 
     def abort(self, code: int) -> None:
-        """End all processes at once."""
+        """End all processes. A launcher needs a moment to pass on what this one has printed: MPICH's drops it."""
+        sleep(_HEARD)
         self._mpi.COMM_WORLD.Abort(code)
 
     def _wait(self, done: Callable[[], bool], late: Callable[[], list[int]], eager: float) -> None:

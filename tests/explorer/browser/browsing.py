@@ -18,6 +18,7 @@ from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
 TEXT, MASK = "They met for the first time in Paris.", 6
@@ -56,6 +57,7 @@ class Page:
             if not links:
                 return
             links[0].click()
+            WebDriverWait(self.driver, 20, 0.03).until(staleness_of(links[0]))      # the next block has one of its own
             self.settle()
 
     def until(self, true, seconds=20):

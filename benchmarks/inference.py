@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -89,7 +90,7 @@ class Ours:
         return embed(self.model, self.tokenizer, texts, threads=self.threads)
 
 
-class Peer:
+class Peer(ABC):
     """Batches of padded sentences, sorted by length. A subclass gives the hidden states (B, T, H)."""
 
     def __init__(self, threads: int, _: Path):
@@ -99,8 +100,9 @@ class Peer:
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
 
+    @abstractmethod
     def hidden(self, ids: Any, mask: Any) -> Any:
-        raise NotImplementedError
+        """The last hidden states (B, T, H)."""
 
     def batch(self, ids: Any) -> Any:
         return self.hidden(ids, np.ones_like(ids)).mean(axis=1)

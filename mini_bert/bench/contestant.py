@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..text.batches import MLMBatch
 from ..text.masking import mask_tokens
 from ..training.runs.process_memory import peak_resident_bytes
 from .contest import BenchTask
+
+if TYPE_CHECKING:
+    from ..training.trainer import Trainer
 
 Step = Callable[[], float]            # performs one step and returns the loss
 _MOST_TOKENS = 1 << 40
@@ -32,7 +35,8 @@ def make_batch(config: ModelConfig, task: BenchTask) -> MLMBatch:
     return MLMBatch(masked, targets, positions, np.ones(ids.shape, bool))
 
 
-def mini_bert_step(config: ModelConfig, task: BenchTask) -> Step:
+def trainer_of(config: ModelConfig, task: BenchTask) -> "Trainer":
+    """A trainer that takes the task's step again and again, on one batch."""
     from ..core.model import MiniBERT
     from ..training.config import TrainingConfig
     from ..training.trainer import Trainer
@@ -45,7 +49,11 @@ def mini_bert_step(config: ModelConfig, task: BenchTask) -> Step:
 
     settings = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
                               threads=task.threads, warmup_steps=0, steps=10**6, **task.settings)
-    steps = Trainer(MiniBERT(config), Same(), settings).steps()
+    return Trainer(MiniBERT(config), Same(), settings)
+
+
+def mini_bert_step(config: ModelConfig, task: BenchTask) -> Step:
+    steps = trainer_of(config, task).steps()
     return lambda: next(steps)
 
 

@@ -9,19 +9,15 @@ import sys
 from dataclasses import asdict, dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from ..configs import load_config
-from ..core.model import MiniBERT
 from ..parallel.launch import launched_processes
 from ..parallel.processes import from_first, gather, world
 from ..plugins import import_file
-from ..training.config import TrainingConfig
-from ..training.trainer import Trainer
 from .contest import BenchTask
-from .contestant import make_batch
+from .contestant import trainer_of
 
 _TRIALS = 7
 
@@ -64,16 +60,7 @@ def _serve(task: BenchTask) -> None:
     processes = world()
     for file in task.imports:
         import_file(file)
-    config = load_config(task.config)
-    batch = make_batch(config, task)
-
-    class Same:
-        def __getitem__(self, step: int) -> Any:
-            return batch
-
-    settings = TrainingConfig(batch_size=task.batch_size, micro_batch_size=task.micro_batch_size,
-                              threads=task.threads, warmup_steps=0, steps=10**6, **task.settings)
-    trainer = Trainer(MiniBERT(config), Same(), settings)
+    trainer = trainer_of(load_config(task.config), task)
     steps, link = trainer.steps(), measured_link(trainer.objective.params.flat.nbytes)
     state = processes.share(sum(array.nbytes for array in trainer.optimiser.state.values()))
     while wanted := from_first(processes, lambda: int(sys.stdin.readline() or 0)):

@@ -61,15 +61,6 @@ def test_the_page_has_rows_of_every_kind_and_says_nothing_twice():
     assert len(left) == len(set(left))
 
 
-@pytest.mark.parametrize("here", [here for _, here in ROWS if re.match(r"none\b", here)])
-def test_what_is_not_in_the_package_says_where_to_find_it(here: str):
-    target, _, anchor = re.search(r"\]\(([^)]+)\)", here)[1].partition("#")
-    page = ROOT / "docs" / target
-    slugs = [re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
-             for heading in re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)]
-    assert anchor in slugs
-
-
 def test_settings_of_a_config_exist():
     from mini_bert import TrainingConfig
 

@@ -9,6 +9,7 @@ embeddings, which is also what a tied decoder needs. NumPy multiplies neither by
 columns of W into a buffer that fits the processor's cache, multiplies, and goes on: the memory of W is saved, not time.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ from .bfloat16 import nearest, widened
 _TILE = 1 << 16               # elements that are widened at a time: 256 KB of float32
 
 
-class NarrowMatrix(NDArrayOperatorsMixin):
+class NarrowMatrix(NDArrayOperatorsMixin, ABC):
     """What all kinds share. `W[rows]` and `np.asarray(W)` are widened arrays; `x @ W` is computed tile by tile."""
 
     word: ClassVar[str]
@@ -34,25 +35,27 @@ class NarrowMatrix(NDArrayOperatorsMixin):
     # ---------------------------------------------------------------- for a kind to say
 
     @classmethod
+    @abstractmethod
     def narrowed(cls, W: Array, channels: int) -> Self:
         """W (in, out) in this kind; `channels` is the axis of output channels, of those that have scales."""
-        raise NotImplementedError
 
     def parts(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that it is made of, by what stands behind the name of the matrix in a file."""
         return {"": self.values}
 
     @classmethod
+    @abstractmethod
     def of_parts(cls, parts: Mapping[str, npt.NDArray[Any]], dtype: npt.DTypeLike) -> Self:
         """The same from these arrays; ValueError if they are none of this kind."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __getitem__(self, key: Any) -> Array:
-        raise NotImplementedError
+        """Some rows, widened."""
 
     @property
+    @abstractmethod
     def T(self) -> Self:
-        raise NotImplementedError
+        """The transpose, of the same kind."""
 
     # ---------------------------------------------------------------- as an array
 

@@ -67,12 +67,11 @@ class Task(ABC, Generic[EvalSet]):
     def texts(self) -> Sequence[Labelled]:
         """The training examples as texts, for a teacher that has another tokenizer; only of tasks with one class per
         text, whose scores of two models can be compared."""
-        raise ConfigError("A teacher helps only with tasks that have one class for each text, or pair of texts; this "
-                          "task is none of them.")
+        raise _no_teacher()
 
     def encoded(self, records: Sequence[Labelled]) -> Encoded:
-        """Other texts, as those of `texts` are encoded for the model, without labels."""
-        raise NotImplementedError
+        """Other texts, as those of `texts` are encoded for the model, without labels; of the same tasks."""
+        raise _no_teacher()
 
     def reduced(self, share: float, seed: int) -> Encoded:
         """A random share of the training data, for learning curves."""
@@ -95,3 +94,8 @@ def notes_about(sets: Sequence[Sequence[Hashable]], special: dict[str, Any]) -> 
 def source_name(given: DataSource | Sequence[Any]) -> str:
     """The name of the data for a message."""
     return str(given) if isinstance(given, str | PathLike) else "The data"
+
+
+def _no_teacher() -> ConfigError:
+    return ConfigError("A teacher helps only with tasks that have one class for each text, or pair of texts; this task "
+                       "is none of them.")

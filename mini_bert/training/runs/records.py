@@ -11,7 +11,8 @@ from .process_memory import peak_resident_bytes, resident_bytes
 
 class LogInterval:
     """What has happened since the last line of the log. The sums of its losses belong to the run's state, so that the
-    first line of a resumed run is that of an uninterrupted one; tokens and seconds give the speed of this session."""
+    first line of a resumed run is that of an uninterrupted one; tokens and seconds, which give the speed, count from
+    the moment at which the run was begun or resumed."""
 
     def __init__(self, losses: Losses) -> None:
         self.losses = losses
